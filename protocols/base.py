@@ -1,0 +1,132 @@
+"""What a protocol is: a state machine that is told of events and answers with effects.
+
+A protocol touches no socket, clock, file or global randomness. An engine calls ``multicast``,
+``receive`` and ``timeout`` with the time in integer nanoseconds, and gives each effect its meaning
+at the moment it is yielded: the statement after ``yield Deliver(m)`` runs when the application has
+already seen *m* and has perhaps answered it. State must therefore be consistent at every yield.
+"""
+
+from __future__ import annotations
+
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+from protocols.wire import Codec, Message, MessageId
+
+
+class Send(NamedTuple):
+    """Hand the network a copy of a message for each of these processes."""
+
+    peers: tuple[int, ...]
+    message: Message
+
+
+class Multicast(NamedTuple):
+    """Hand one copy to the network, which takes it to all these processes along a tree."""
+
+    peers: tuple[int, ...]
+    message: Message
+
+
+class Deliver(NamedTuple):
+    """Give a message to the application, which may multicast before this effect is over."""
+
+    message: Message
+
+
+class Hold(NamedTuple):
+    """Keep a message back until another has been delivered."""
+
+    message: Message
+    waits_for: MessageId
+
+
+class Discard(NamedTuple):
+    """Drop a message, for a reason of one word or two."""
+
+    message: Message
+    reason: str
+
+
+class SetTimer(NamedTuple):
+    """Ask for a ``timeout`` after so many nanoseconds; a timer of that name starts anew."""
+
+    timer: Hashable
+    delay: int
+
+
+class CancelTimer(NamedTuple):
+    """Forget a timer; one that is not set is no matter."""
+
+    timer: Hashable
+
+
+class Count(NamedTuple):
+    """Add to a counter of the protocol's own, which the run's summary shows."""
+
+    name: str
+    amount: int = 1
+
+
+Effect = Send | Multicast | Deliver | Hold | Discard | SetTimer | CancelTimer | Count
+Effects = Iterator[Effect]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one protocol instance stands: which process it is, among how many, beside whom."""
+
+    me: int
+    processes: int
+    neighbours: tuple[int, ...] = ()
+    rng: random.Random = field(default_factory=lambda: random.Random(0))
+
+    @property
+    def others(self) -> tuple[int, ...]:
+        """All processes but this one."""
+        return tuple(p for p in range(self.processes) if p != self.me)
+
+
+class Protocol(ABC):
+    """One process of a causal multicast protocol.
+
+    The k-th message that a process multicasts has sequence number k, so that an engine knows it
+    by name. A message to everybody is delivered to its sender too, when it is sent.
+    """
+
+    name: ClassVar[str]
+    paper: ClassVar[str]
+    wire_id: ClassVar[int]
+    messages: ClassVar[tuple[type[Message], ...]] = (Message,)
+    needs_overlay: ClassVar[bool] = False
+
+    @dataclass(frozen=True)
+    class Settings:
+        """What an experiment may set, with defaults. Derived protocols replace it."""
+
+        __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+    def __init__(self, place: Place, settings: Any = None) -> None:
+        self.me = place.me
+        self.place = place
+        self.settings: Any = self.Settings() if settings is None else settings
+
+    @abstractmethod
+    def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
+        """The application sends to these processes, or to all."""
+
+    @abstractmethod
+    def receive(self, message: Any, sender: int, now: int) -> Effects:
+        """The network hands over a message that ``sender`` passed to it."""
+
+    def timeout(self, timer: Hashable, now: int) -> Effects:
+        """A timer that this protocol set has run out."""
+        raise NotImplementedError(f"{self.name} sets no timer, yet {timer!r} ran out")
+
+    @classmethod
+    def codec(cls, run: int, processes: int) -> Codec:
+        """The encoding of this protocol's messages in a run of so many processes."""
+        return Codec(cls.wire_id, cls.messages, run, processes)

@@ -1,0 +1,171 @@
+"""The wire format: a message is a 32-byte header, then control information, then the payload.
+
+The header is the same for all protocols, so that a packet in a capture can be attributed without
+knowing its protocol. All integers are unsigned and big-endian:
+
+    offset  size  field
+         0     2  magic "co"
+         2     1  version of this format
+         3     1  protocol (its ``wire_id``)
+         4     1  kind of message within the protocol
+         5     1  zero
+         6     2  group
+         8     4  run
+        12     2  source     process that multicast the message
+        14     2  check      CRC-16 of the whole message with this field zero
+        16     4  sequence   which of the source's multicasts it is; with the source, its name
+        20     8  sent at    nanoseconds of the run's clock at which the application sent it
+        28     4  length of the control information in bytes
+"""
+
+from __future__ import annotations
+
+import struct
+from binascii import crc_hqx
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+MAGIC = b"co"
+VERSION = 1
+HEADER = struct.Struct("!2sBBBxHIHHIQI")
+CHECK = struct.Struct("!H")
+CHECK_AT = 14
+
+
+class WireError(ValueError):
+    """Bytes that are not a message of this run: the peer erred, or a stranger wrote."""
+
+
+class MessageId(NamedTuple):
+    """A message's name: the process that multicast it, and which of its multicasts it is."""
+
+    source: int
+    seq: int
+
+    def __str__(self) -> str:
+        return f"m({self.source},{self.seq})"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Message:
+    """What travels between processes. Protocols with control information derive from it."""
+
+    source: int
+    seq: int
+    payload: bytes = b""
+    sent_at: int = 0
+    group: int = 0
+
+    kind: ClassVar[int] = 0
+
+    @property
+    def id(self) -> MessageId:
+        """The message's name."""
+        return MessageId(self.source, self.seq)
+
+    @property
+    def control_size(self) -> int:
+        """Bytes of control information beyond the header."""
+        return 0
+
+    @property
+    def size(self) -> int:
+        """Bytes of the encoded message; what is accounted is what is sent."""
+        return HEADER.size + self.control_size + len(self.payload)
+
+    def encode_control(self) -> bytes:
+        """The control information as it travels."""
+        return b""
+
+    @classmethod
+    def decode_control(cls, control: bytes, processes: int) -> dict[str, Any]:
+        """The constructor's further arguments, read from the control information."""
+        if control:
+            raise WireError(f"{len(control)} bytes of control information where none belong")
+        return {}
+
+
+class Header(NamedTuple):
+    """The header's fields, for whoever attributes packets without decoding the rest."""
+
+    protocol: int
+    kind: int
+    group: int
+    run: int
+    source: int
+    check: int
+    seq: int
+    sent_at: int
+    control_size: int
+
+
+def decode_header(data: bytes) -> Header:
+    """Read the header, or say why these bytes are not one of our messages."""
+    if len(data) < HEADER.size:
+        raise WireError(f"{len(data)} bytes are too few for a header of {HEADER.size}")
+    magic, version, *fields = HEADER.unpack_from(data)
+    if magic != MAGIC:
+        raise WireError(f"magic {magic!r} is not {MAGIC!r}")
+    if version != VERSION:
+        raise WireError(f"wire format version {version}, this is version {VERSION}")
+    header = Header(*fields)
+    if header.control_size > len(data) - HEADER.size:
+        raise WireError(f"{header.control_size} bytes of control information announced, cut short")
+    return header
+
+
+class Codec:
+    """Encodes and decodes the messages of one protocol in one run of so many processes."""
+
+    def __init__(
+        self, wire_id: int, messages: tuple[type[Message], ...], run: int, processes: int
+    ) -> None:
+        self.wire_id = wire_id
+        self.run = run
+        self.processes = processes
+        self._kinds = {message.kind: message for message in messages}
+
+    def encode(self, message: Message) -> bytes:
+        """The message's bytes; there is one encoding only."""
+        control = message.encode_control()
+        data = bytearray(HEADER.size) + control + message.payload
+        HEADER.pack_into(
+            data,
+            0,
+            MAGIC,
+            VERSION,
+            self.wire_id,
+            message.kind,
+            message.group,
+            self.run,
+            message.source,
+            0,
+            message.seq,
+            message.sent_at,
+            len(control),
+        )
+        CHECK.pack_into(data, CHECK_AT, crc_hqx(data, 0))
+        return bytes(data)
+
+    def decode(self, data: bytes) -> Message:
+        """The message that these bytes encode; WireError if they encode none of this run."""
+        header = decode_header(data)
+        if header.protocol != self.wire_id or header.run != self.run:
+            raise WireError(f"a message of protocol {header.protocol} in run {header.run:#010x}")
+        if header.source >= self.processes:
+            raise WireError(f"source {header.source} is not one of {self.processes} processes")
+        zeroed = data[:CHECK_AT] + bytes(CHECK.size) + data[CHECK_AT + CHECK.size :]
+        if crc_hqx(zeroed, 0) != header.check:
+            raise WireError("the check does not match: damaged on the way")
+        kind = self._kinds.get(header.kind)
+        if kind is None:
+            raise WireError(f"unknown kind {header.kind}")
+        end = HEADER.size + header.control_size
+        return kind(
+            source=header.source,
+            seq=header.seq,
+            payload=data[end:],
+            sent_at=header.sent_at,
+            group=header.group,
+            **kind.decode_control(data[HEADER.size : end], self.processes),
+        )

@@ -1,0 +1,153 @@
+"""Link-hops per second: this simulator with the Overlay protocol on top, against plain SimPy.
+
+Both run the same experiment: the same graph, links, routes, overlay and bursts, flooded over
+store-and-forward links with FIFO queues. The SimPy model is written as its documentation would have
+it: a process for each direction of a link that takes packets from a Store, and one for each packet
+that propagates. It floods with the least code that does so, while ours runs the protocol's own code,
+writes the event log and keeps all measures. Both must count the same hops.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import simpy
+
+from testbed.engines.simulate import Simulation
+from testbed.events import EventLog
+from testbed.experiment import Experiment, parse
+from testbed.framing import frames
+from testbed.network import Network, build_network
+from testbed.seeds import stream
+from topologies.routing import shortest_path_tree
+
+NS_PER_S = 1_000_000_000
+
+
+def main() -> None:
+    """Alternate both, and print the best of each and the ratio."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--nodes", type=int, default=100)
+    parser.add_argument("--milliseconds", type=float, default=2, help="of bursts")
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    experiment = flooding(options.nodes, options.milliseconds)
+    network = build_network(experiment)
+    ours, theirs = [], []
+    for _ in range(options.rounds):
+        hops, seconds = timed(lambda: run_ours(experiment, network))
+        ours.append(hops / seconds)
+        simpy_hops, seconds = timed(lambda: run_simpy(experiment, network))
+        theirs.append(simpy_hops / seconds)
+        assert hops == simpy_hops, f"{hops} hops here, {simpy_hops} in SimPy"
+    print(f"Overlay on {options.nodes} nodes, {hops:,} link-hops; best of {options.rounds} rounds")
+    print(f"  this simulator, protocol on top   {max(ours):>12,.0f} link-hops/s")
+    print(f"  SimPy {simpy.__version__}, flooding only        {max(theirs):>12,.0f} link-hops/s")
+    print(f"  ratio                             {max(ours) / max(theirs):>12.1f}")
+
+
+def flooding(nodes: int, milliseconds: float) -> Experiment:
+    """The paper's network and bursts."""
+    document = {
+        "name": "bench-simulator",
+        "protocol": {"name": "overlay"},
+        "topology": {"model": "pure-random", "nodes": nodes, "edge_probability": 4 / nodes},
+        "links": {"delay_ms": [0.0, 1.0], "bandwidth_mbit": 10},
+        "workload": {"model": "bursts", "duration_ms": milliseconds},
+    }
+    return parse(document, Path("bench-simulator"))[0]
+
+
+def timed(work: Callable[[], int]) -> tuple[int, float]:
+    """What the work counted, and how long it took."""
+    begun = time.perf_counter()
+    counted = work()
+    return counted, time.perf_counter() - begun
+
+
+def run_ours(experiment: Experiment, network: Network) -> int:
+    """The simulator as `testbed run` uses it."""
+    with tempfile.TemporaryDirectory() as directory:
+        with EventLog(Path(directory) / "nodes.jsonl") as log:
+            simulation = Simulation(experiment, network, log)
+            simulation.run(lambda stage, done, of: None)
+        return int(simulation.summary()["hops"])
+
+
+class SimpyLink:
+    """One direction of a link, the plain way."""
+
+    def __init__(self, env: simpy.Environment, delay: int, bps: int) -> None:
+        self.env = env
+        self.delay = delay
+        self.bps = bps
+        self.queue = simpy.Store(env)
+        self.packets = 0
+        env.process(self.transmit())
+
+    def transmit(self) -> Iterator[Any]:
+        """Send packets one after the other."""
+        while True:
+            packet, size, arrive = yield self.queue.get()
+            self.packets += 1
+            yield self.env.timeout(size * 8 * NS_PER_S // self.bps)
+            self.env.process(self.propagate(packet, arrive))
+
+    def propagate(self, packet: Any, arrive: Callable[[Any], None]) -> Iterator[Any]:
+        """Let a packet arrive after the propagation delay."""
+        yield self.env.timeout(self.delay)
+        arrive(packet)
+
+
+def run_simpy(experiment: Experiment, network: Network) -> int:
+    """The same flood over the same links."""
+    env = simpy.Environment()
+    links = {}
+    for a, b, data in network.graph.edges(data=True):
+        for ends in ((a, b), (b, a)):
+            links[ends] = SimpyLink(env, data["delay_ns"], data["bandwidth_bps"])
+    processes = range(network.processes)
+    trees = [shortest_path_tree(network.graph, root, "hops") for root in processes]
+    neighbours = [network.neighbours(me) for me in processes]
+    seen = [[0] * network.processes for _ in processes]
+    (size,) = frames(32 + experiment.workload.payload_bytes, 1500, "udp")
+
+    def forward(packet: tuple[int, int, int, int, int]) -> None:
+        source, seq, sender, peer, at = packet
+        if at == peer:
+            receive(source, seq, sender, peer)
+            return
+        towards = trees[peer][at]
+        links[at, towards].queue.put(((source, seq, sender, peer, towards), size, forward))
+
+    def receive(source: int, seq: int, sender: int, me: int) -> None:
+        if seq <= seen[me][source]:
+            return
+        seen[me][source] = seq
+        flood(source, seq, me, sender)
+
+    def flood(source: int, seq: int, me: int, but: int | None) -> None:
+        for peer in neighbours[me]:
+            if peer != but:
+                forward((source, seq, me, peer, me))
+
+    def application() -> Iterator[Any]:
+        sends = experiment.workload.sends(network.processes, stream(experiment.seed, "workload"))
+        for at, node, _ in sends:
+            if at > env.now:
+                yield env.timeout(at - env.now)
+            seen[node][node] += 1
+            flood(node, seen[node][node], node, None)
+
+    env.process(application())
+    env.run()
+    return sum(link.packets for link in links.values())
+
+
+if __name__ == "__main__":
+    main()

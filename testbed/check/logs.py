@@ -1,0 +1,224 @@
+"""Event logs in memory: each node's sends and deliveries in that node's own order, compactly.
+
+A message is named (source, seq) and numbered as it is first met; a log is a column of numbers (a
+send is stored as ~number) beside a column of times. Whatever cannot be read is counted and makes
+the logs that it may belong to *doubtful*: what such a log lacks proves nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+Name = tuple[int, int]
+Progress = Callable[[int, int], None]
+
+MALFORMED_KEPT = 100
+REASON_KEPT = 200
+LINES_PER_TICK = 1 << 14
+_LISTS = (list, tuple, set, frozenset)
+_decode = json.JSONDecoder().raw_decode
+
+
+class Event(NamedTuple):
+    """One event of a node, for logs made in memory; events of other names are ignored."""
+
+    event: str
+    source: int = -1
+    seq: int = -1
+    to: Collection[int] | None = None
+    t: int = 0
+
+
+class Malformed(NamedTuple):
+    """A line that could not be used."""
+
+    file: str
+    line: int
+    reason: str
+
+
+class LineError(ValueError):
+    """A line that cannot be used, and whose it is where that can be told."""
+
+    def __init__(self, reason: str, node: int | None = None) -> None:
+        super().__init__(reason)
+        self.node = node
+
+
+class NodeLog:
+    """What one node did; ``crash`` is the number of sends and deliveries before its first crash."""
+
+    __slots__ = ("crash", "events", "times")
+
+    def __init__(self) -> None:
+        self.events = array("i")
+        self.times = array("q")
+        self.crash: int | None = None
+
+
+class Logs:
+    """The logs of a run's nodes, as far as they could be read."""
+
+    def __init__(self, nodes: Iterable[int]) -> None:
+        self.nodes = tuple(sorted(set(nodes)))
+        self.of: dict[int, NodeLog] = {}
+        self.numbers: dict[Name, int] = {}
+        self.to: dict[int, Collection[int] | None] = {}  # of each message sent
+        self.forged: list[tuple[int, int]] = []  # (node, number)
+        self.resent: list[tuple[int, int]] = []
+        self.malformed = 0
+        self.malformed_lines: list[Malformed] = []
+        self.doubtful: set[int] = set()
+        self.missing: set[int] = set()
+        self.problems: list[str] = []
+        self._known = frozenset(self.nodes)
+
+    def add(self, log: NodeLog, node: int, line: Mapping[str, Any]) -> None:
+        """Append one event to a node's log."""
+        try:
+            event = line["event"]
+            if event == "deliver":
+                number = self._number(line["source"], line["seq"])
+                log.times.append(line["t"])
+                log.events.append(number)
+            elif event == "send":
+                self._send(log, node, line)
+            elif event == "crash" and log.crash is None:
+                log.crash = len(log.events)
+        except KeyError as error:
+            raise LineError(f"no {error.args[0]!r}", node) from None
+        except (TypeError, OverflowError) as error:
+            raise LineError(str(error), node) from None
+
+    def reject(self, file: str, line: int, reason: str) -> None:
+        """Count a line that could not be used."""
+        self.malformed += 1
+        if len(self.malformed_lines) < MALFORMED_KEPT:
+            self.malformed_lines.append(Malformed(file, line, reason[:REASON_KEPT]))
+
+    def _number(self, source: object, seq: object) -> int:
+        if type(source) is not int or type(seq) is not int:  # True == 1 and 1.0 == 1 must not pass
+            raise TypeError(f"a message is named by two integers, not by {source!r}, {seq!r}")
+        return self.numbers.setdefault((source, seq), len(self.numbers))
+
+    def _send(self, log: NodeLog, node: int, line: Mapping[str, Any]) -> None:
+        number, to = self._number(line["source"], line["seq"]), line["to"]
+        if not (to is None or (isinstance(to, _LISTS) and all(map(self.knows, to)))):
+            raise TypeError("'to' is neither null nor a list of the run's nodes")
+        if line["source"] != node:
+            self.forged.append((node, number))
+        elif number in self.to:
+            self.resent.append((node, number))
+        else:
+            log.times.append(line["t"])
+            log.events.append(~number)
+            self.to[number] = to
+
+    def knows(self, node: object) -> bool:
+        """Whether the run has this node."""
+        return type(node) is int and node in self._known
+
+
+def logs_in_memory(nodes: Iterable[int], events: Mapping[int, Sequence[Event]]) -> Logs:
+    """Take logs as they are; a node without one is taken to have lost it."""
+    logs = Logs(nodes)
+    if strangers := sorted(set(events) - set(logs.nodes)):
+        raise ValueError(f"events of {strangers}, which are not among the nodes")
+    for node in logs.nodes:
+        if node not in events:
+            logs.missing.add(node)
+            continue
+        log = logs.of[node] = NodeLog()
+        for index, event in enumerate(events[node], 1):
+            try:
+                logs.add(log, node, event._asdict())
+            except LineError as error:
+                logs.reject(f"node {node}", index, str(error))
+                logs.doubtful.add(node)
+    return logs
+
+
+def read_logs(nodes: Iterable[int], files: Sequence[Path], progress: Progress) -> Logs:
+    """Read event files; ``progress`` is given bytes read and bytes in all."""
+    logs = Logs(nodes)
+    total = sum(file.stat().st_size for file in files)
+    done = 0
+    for file in files:
+        _FileReader(logs, file, partial(_tell, progress, done, total)).read()
+        done += file.stat().st_size
+        progress(done, total)
+    # A node may have nothing to say. But if its file may be gone, or its lines may be among those
+    # that could not be read, then its silence proves nothing.
+    shared = len(files) == 1 and len(logs.of) > 1
+    if logs.malformed or not (shared or len(files) >= len(logs.nodes)):
+        logs.missing.update(set(logs.nodes) - set(logs.of))
+    return logs
+
+
+def _tell(progress: Progress, before: int, total: int, at: int) -> None:
+    progress(before + at, total)
+
+
+class _FileReader:
+    """Reads one file, with the lines of one node or many."""
+
+    def __init__(self, logs: Logs, path: Path, progress: Callable[[int], None]) -> None:
+        self.logs = logs
+        self.path = path
+        self.progress = progress
+        self.here: dict[int, NodeLog] = {}
+
+    def read(self) -> None:
+        """Add all lines to the logs."""
+        unattributed = False
+        for number, reason, node in self._bad_lines():
+            self.logs.reject(self.path.name, number, reason)
+            if node is None:
+                unattributed = True
+            else:
+                self.logs.doubtful.add(node)
+        if unattributed:
+            self.logs.doubtful.update(self.here)
+            if not self.here:
+                self.logs.problems.append(f"{self.path.name}: not one line can be used")
+
+    def _bad_lines(self) -> Iterable[tuple[int, str, int | None]]:
+        number = 0
+        try:
+            with self.path.open("rb") as file:
+                for number, raw in enumerate(file, 1):
+                    try:
+                        self._line(raw)
+                    except LineError as error:
+                        yield number, str(error), error.node
+                    if number % LINES_PER_TICK == 0:
+                        self.progress(file.tell())
+        except OSError as error:
+            yield number, error.strerror or "cannot be read", None
+
+    def _line(self, raw: bytes) -> None:
+        try:
+            text = raw.decode().strip()
+            line, end = _decode(text)
+        except (ValueError, RecursionError):
+            if raw.isspace():
+                return
+            raise LineError("not JSON" if raw.endswith(b"\n") else "cut off") from None
+        if type(line) is not dict or end != len(text):
+            raise LineError("not one JSON object")
+        node: Any = line.get("node")
+        log = self.here.get(node) if type(node) is int else None
+        self.logs.add(log or self._open(node), node, line)
+
+    def _open(self, node: Any) -> NodeLog:
+        if not self.logs.knows(node):
+            raise LineError(f"node {node!r} is not in network.json")
+        if node in self.logs.of:  # which of the two came first cannot be told
+            raise LineError(f"node {node} has its log in another file", node)
+        self.here[node] = self.logs.of[node] = log = NodeLog()
+        return log

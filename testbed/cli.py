@@ -1,0 +1,49 @@
+"""The command line: ``testbed COMMAND``; each command is a module of ``testbed.commands``."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import sys
+
+from rich.console import Console
+
+from testbed import __version__
+from testbed.commands import check, protocols, run, topology
+from testbed.errors import UserError
+
+COMMANDS = (run, check, topology, protocols)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command; 0 all well, 1 a violation was found, 2 it could not be done."""
+    parser = argparse.ArgumentParser(
+        prog="testbed",
+        description="Run causal-ordering multicast protocols, measure them, and check their order.",
+        epilog="`testbed COMMAND --help` explains a command.",
+    )
+    parser.add_argument("--version", action="version", version=f"testbed {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        command.add_parser(commands)
+    options = parser.parse_args(arguments)
+    errors = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
+    try:
+        return int(options.command(options))
+    except UserError as error:
+        errors.print(f"testbed: {error}")
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS):
+            raise
+        where = f"{error.filename}: " if error.filename else ""
+        errors.print(f"testbed: {where}{(error.strerror or 'cannot write').lower()}; {_REMEDY}")
+    except KeyboardInterrupt:
+        errors.print("testbed: interrupted")
+        return 130
+    return 2
+
+
+_REMEDY = "make room or choose another directory with --runs"
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,53 @@
+"""``testbed doctor``: what this machine can do, and what mends the rest."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from testbed.commands.terminal import console, print_json
+from testbed.errors import UserError
+from testbed.machine import abilities
+from testbed.run import choose_engine
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "doctor",
+        help="what this machine can do, and what is missing",
+        description="Look at this machine: which engines can run here, what is missing, and the "
+        "command that mends it. Exit status: 0 an emulation engine runs here, 2 only the simulator.",
+    )
+    parser.add_argument(
+        "--runs", type=Path, default=Path("runs"), help="where run directories go (default: runs)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+    parser.set_defaults(command=command)
+
+
+def command(options: argparse.Namespace) -> int:
+    """Print what there is and what is missing."""
+    found = abilities(options.runs.resolve())
+    try:
+        engine, why = choose_engine("auto")
+    except UserError as error:
+        engine, why = "simulate", str(error)
+    if options.json:
+        print_json({"engine": engine, "why": why, "abilities": [asdict(a) for a in found]})
+    else:
+        out = console()
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for column in ("", "", "serves", "what mends it"):
+            table.add_column(column)
+        for ability in found:
+            mark = "[green]✓[/]" if ability.ok else "[red]✗[/]"
+            remedy = "" if ability.ok else ability.remedy
+            table.add_row(f"{mark} {ability.name}", ability.detail, ability.serves, remedy)
+        out.print(table)
+        out.print(f'\nengine "auto" is [bold]{engine}[/] here: {why}', soft_wrap=True)
+    return 0 if engine != "simulate" else 2

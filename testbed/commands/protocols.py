@@ -1,0 +1,69 @@
+"""``testbed protocols``: which protocols there are, and what can be set."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import inspect
+import sys
+from typing import Any, get_args, get_origin, get_type_hints
+
+from protocols import PROTOCOLS, Protocol
+from testbed.commands.terminal import console, print_json
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "protocols",
+        help="list the protocols and their settings",
+        description="List the protocols: the paper that each comes from, how it works, and the keys "
+        "that the [protocol] table of an experiment may set.",
+    )
+    parser.add_argument("name", nargs="?", choices=sorted(PROTOCOLS), help="only this one")
+    parser.add_argument("--json", action="store_true", help="print the list as JSON")
+    parser.set_defaults(command=command)
+
+
+def command(options: argparse.Namespace) -> int:
+    """Print them."""
+    chosen = [PROTOCOLS[options.name]] if options.name else list(PROTOCOLS.values())
+    if options.json:
+        print_json([describe(protocol) for protocol in chosen])
+        return 0
+    out = console()
+    for protocol in chosen:
+        facts = describe(protocol)
+        out.print(f"[bold]{facts['name']}[/]  {facts['summary']}")
+        out.print(f"  {facts['paper']}; protocols/{facts['module']}.py", markup=False)
+        for key, setting in facts["settings"].items():
+            out.print(f"  {key} = {setting['default']!r}: {setting['values']}", markup=False)
+        if options.name:
+            out.print("\n" + inspect.cleandoc(_docstring(protocol)), markup=False)
+    return 0
+
+
+def describe(protocol: type[Protocol]) -> dict[str, Any]:
+    """A protocol in plain data."""
+    hints = get_type_hints(protocol.Settings)
+    return {
+        "name": protocol.name,
+        "summary": inspect.cleandoc(protocol.__doc__ or "").splitlines()[0],
+        "paper": protocol.paper,
+        "module": protocol.__module__.rpartition(".")[2],
+        "needs_overlay": protocol.needs_overlay,
+        "settings": {
+            field.name: {"default": field.default, "values": _values(hints[field.name])}
+            for field in dataclasses.fields(protocol.Settings)
+        },
+    }
+
+
+def _values(hint: Any) -> str:
+    if get_origin(hint) is not None and get_args(hint):
+        return " or ".join(map(repr, get_args(hint)))
+    return getattr(hint, "__name__", str(hint))
+
+
+def _docstring(protocol: type[Protocol]) -> str:
+    return sys.modules[protocol.__module__].__doc__ or ""

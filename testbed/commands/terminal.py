@@ -1,0 +1,53 @@
+"""What the commands share of the terminal: where output goes, and progress on long work."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+SECONDS_BEFORE_BAR = 2.0
+
+
+def console() -> Console:
+    """Standard output for people."""
+    return Console(highlight=False)
+
+
+def print_json(content: Any) -> None:
+    """Standard output for scripts."""
+    json.dump(content, sys.stdout, indent=1)
+    sys.stdout.write("\n")
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Callable[[str, int, int], None]]:
+    """Bars on standard error for (stage, done, of), once the work has lasted two seconds."""
+    bars = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    tasks: dict[str, TaskID] = {}
+    begun = bars.get_time()
+
+    def update(stage: str, done: int, of: int) -> None:
+        if bars.get_time() - begun < SECONDS_BEFORE_BAR:
+            return
+        if stage not in tasks:
+            bars.start()
+            tasks[stage] = bars.add_task(f"{what}: {stage}", total=of)
+        bars.update(tasks[stage], completed=done, total=of)
+
+    try:
+        yield update
+    finally:
+        bars.stop()

@@ -1,0 +1,89 @@
+"""``testbed topology``: generate the network of an experiment, draw it, print its figures."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from testbed.commands.terminal import console, print_json
+from testbed.errors import UserError
+from testbed.experiment import load
+from testbed.network import build_network
+from topologies import MODELS, OVERLAYS, describe, write_alt
+
+DRAWN = (".png", ".svg")
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "topology",
+        help="draw an experiment's network and print its figures",
+        description="Generate the network of an experiment file from its seed, exactly as a run "
+        "does, and print its figures: degree, diameter, mean distance, connectivity. "
+        f"Models: {', '.join(MODELS)}. Overlays: {', '.join(OVERLAYS)}.",
+    )
+    parser.add_argument("file", type=Path, help="experiment file (TOML)")
+    parser.add_argument("--seed", type=int, help="use this seed instead of the file's")
+    parser.add_argument(
+        "--output",
+        "-o",
+        type=Path,
+        metavar="FILE",
+        help="draw it to a .png or .svg file, or write it as GT-ITM's .alt",
+    )
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    parser.set_defaults(command=command)
+
+
+def command(options: argparse.Namespace) -> int:
+    """Print the figures of the network, and of the overlay if a protocol uses one."""
+    suffix = options.output.suffix.lower() if options.output else None
+    if suffix not in (None, ".alt", *DRAWN):
+        raise UserError(f"{options.output}: write to a file ending in .png, .svg or .alt")
+    experiments = load(options.file, seed=options.seed)
+    experiment = next((e for e in experiments if e.protocol.needs_overlay), experiments[0])
+    network = build_network(experiment)
+    figures = {"network": describe(network.graph)}
+    if network.overlay is not None:
+        figures["overlay"] = describe(network.overlay)
+    if suffix == ".alt":
+        write_alt(network.graph, options.output)
+    elif suffix in DRAWN:
+        from testbed.draw import draw_topology  # Matplotlib takes a second to import
+
+        draw_topology(network.graph, network.overlay, options.output)
+    if options.json:
+        print_json({name: asdict(figure) for name, figure in figures.items()})
+    else:
+        show(experiment, figures, options.output)
+    return 0
+
+
+def show(experiment: Any, figures: dict[str, Any], output: Path | None) -> None:
+    """A column for the network and one for the overlay."""
+    out = console()
+    out.print(
+        f"[bold]{experiment.topology.model}[/] network, {experiment.overlay.model} overlay, "
+        f"seed {experiment.seed}"
+    )
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("")
+    for name in figures:
+        table.add_column(name, justify="right")
+    columns = [asdict(figure) for figure in figures.values()]
+    for key in columns[0]:
+        table.add_row(key.replace("_", " "), *(_format(column.get(key)) for column in columns))
+    out.print(table)
+    if output:
+        out.print(f"written: {output}", soft_wrap=True)
+
+
+def _format(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.3f}" if isinstance(value, float) else str(value)

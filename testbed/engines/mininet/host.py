@@ -1,0 +1,181 @@
+"""One host: a process that drives one protocol instance over UDP in its host's network namespace.
+
+It is the same Node as in the simulator, with sockets for a network. A datagram costs one receive, a
+copy sent one send, and nothing else: system calls are what is dear in a user-mode kernel. A host that
+has nothing of its own left to send simply blocks on its socket.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import time
+from collections.abc import Callable, Hashable, MutableSequence
+from contextlib import suppress
+from functools import partial
+from heapq import heappop, heappush
+from pathlib import Path
+from typing import Any
+
+from testbed.engines.mininet.plan import MULTICAST_IP, PORT, host_ip
+
+from protocols import Message, Place, WireError
+from testbed.events import EventLog
+from testbed.experiment import Experiment
+from testbed.framing import frames
+from testbed.network import Network
+from testbed.node import Meter, Node
+from testbed.seeds import stream
+
+NS_PER_S = 1_000_000_000
+BUFFER_BYTES = 64 << 20
+LONGEST_DATAGRAM = 65_507
+
+
+class StopHostError(Exception):
+    """The run is over."""
+
+
+class Host:
+    """The ``Network`` of one node: a UDP socket, a clock, and what is to be done when.
+
+    ``activity`` has a counter for each host of datagrams sent and received, which whoever waits for
+    quiet can see.
+    """
+
+    def __init__(
+        self,
+        me: int,
+        experiment: Experiment,
+        network: Network,
+        run: int,
+        events: Path,
+        activity: MutableSequence[int],
+    ) -> None:
+        processes = network.processes
+        self.me = me
+        self.mtu = experiment.transport.mtu
+        self.codec = experiment.protocol.codec(run, processes)
+        self.addresses = [(host_ip(node), PORT) for node in range(processes)]
+        self.senders = {address: node for node, address in enumerate(self.addresses)}
+        self.meter = Meter()
+        self.log = EventLog(events / f"h{me}.jsonl")
+        place = Place(me, processes, network.neighbours(me), stream(experiment.seed, "node", me))
+        protocol = experiment.protocol(place, experiment.settings)
+        self.node = Node(protocol, experiment.workload, self, self.log, self.meter)
+        self.timers: dict[Hashable, int] = {}
+        self.copies = self.messages = self.bytes = self.control_bytes = self.malformed = 0
+        self.activity = activity
+        self.start = 0
+        self.agenda: list[tuple[int, int, Callable[[], None]]] = []
+        self._entries = 0
+        sends = experiment.workload.sends(processes, stream(experiment.seed, "workload"))
+        for sending in sends:
+            if sending.node == me:
+                self._at(sending.at, partial(self._send, sending.payload))
+
+    def open(self) -> None:
+        """Open the socket in the namespace that this process is in."""
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        # No path MTU discovery: large messages are cut into fragments, and all have an IP id.
+        self.socket.setsockopt(socket.IPPROTO_IP, 10, 0)  # IP_MTU_DISCOVER, IP_PMTUDISC_DONT
+        for option in (32, 33):  # SO_SNDBUFFORCE, SO_RCVBUFFORCE
+            self.socket.setsockopt(socket.SOL_SOCKET, option, BUFFER_BYTES)
+        self.socket.bind((host_ip(self.me), PORT))
+
+    def now(self) -> int:
+        """The run's clock."""
+        return time.monotonic_ns() - self.start
+
+    def run(self, start: int) -> None:
+        """From the agreed instant until somebody says stop."""
+        self.start = start
+        with suppress(StopHostError):
+            while True:
+                if self.agenda and self.agenda[0][0] <= self.now():
+                    heappop(self.agenda)[2]()
+                elif not self.agenda or self._readable(self.agenda[0][0] - self.now()):
+                    self._receive(*self.socket.recvfrom(LONGEST_DATAGRAM))
+
+    def close(self) -> None:
+        """Write what is to be written."""
+        self.log.__exit__()
+        self.socket.close()
+
+    def unicast(self, sender: int, peers: tuple[int, ...], message: Message) -> None:
+        """A datagram for each peer."""
+        data = self._encode(message, len(peers))
+        for peer in peers:
+            self.socket.sendto(data, self.addresses[peer])
+
+    def multicast(self, sender: int, peers: tuple[int, ...], message: Message) -> None:
+        """One datagram, which the switches copy along this host's tree."""
+        if len(peers) != len(self.addresses) - 1:
+            raise ValueError("the network's multicast goes to all other processes")
+        self.socket.sendto(self._encode(message, len(peers)), (MULTICAST_IP, PORT))
+
+    def set_timer(self, node: Node, timer: Hashable, delay: int) -> None:
+        """An entry of the agenda; the newest of a name is the one that counts."""
+        self.timers[timer] = self._entries + 1
+        self._at(self.now() + delay, partial(self._expire, timer, self._entries + 1))
+
+    def cancel_timer(self, node: Node, timer: Hashable) -> None:
+        """Its entry in the agenda finds nothing to do."""
+        self.timers.pop(timer, None)
+
+    def figures(self) -> dict[str, Any]:
+        """What this host counted, as plain data."""
+        return {
+            "sent": self.meter.sent,
+            "delivered": self.meter.delivered,
+            "queue_longest": self.meter.queue_longest,
+            "queue_time": self.meter.queue_time,
+            "discarded": dict(self.meter.discarded),
+            "counted": dict(self.meter.counted),
+            "copies": self.copies,
+            "messages": self.messages,
+            "bytes": self.bytes,
+            "control_bytes": self.control_bytes,
+            "malformed": self.malformed,
+            "undelivered": len(self.node.held),
+        }
+
+    def _at(self, time: int, call: Callable[[], None]) -> None:
+        self._entries += 1
+        heappush(self.agenda, (time, self._entries, call))
+
+    def _send(self, payload: bytes) -> None:
+        self.node.multicast(payload, self.now())
+
+    def _expire(self, timer: Hashable, entry: int) -> None:
+        if self.timers.get(timer) == entry:
+            del self.timers[timer]
+            self.node.timeout(timer, self.now())
+
+    def _readable(self, wait_ns: int) -> bool:
+        return bool(select.select([self.socket], [], [], max(0, wait_ns) / NS_PER_S)[0])
+
+    def _receive(self, data: bytes, address: tuple[str, int]) -> None:
+        self.activity[self.me] += 1
+        sender = self.senders.get(address)
+        try:
+            message = self.codec.decode(data)
+        except WireError:
+            sender = None
+        if sender is None:
+            self.malformed += 1
+        else:
+            self.node.receive(message, sender, self.now())
+
+    def _encode(self, message: Message, receivers: int) -> bytes:
+        data = self.codec.encode(message)
+        if len(data) > LONGEST_DATAGRAM:
+            raise ValueError(
+                f"a message of {len(data)} bytes; a datagram holds {LONGEST_DATAGRAM} at most"
+            )
+        self.activity[self.me] += 1
+        self.copies += receivers
+        self.messages += receivers * len(frames(len(data), self.mtu, "udp"))
+        self.bytes += receivers * len(data)
+        self.control_bytes += receivers * message.control_size
+        return data

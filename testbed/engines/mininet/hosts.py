@@ -1,0 +1,189 @@
+"""All hosts of a run: forked from one warm parent, started at one instant, stopped when it is quiet.
+
+A fork copies a process that has everything imported; starting Python once for each host would take
+longer than the run. A host enters its network namespace, opens its socket, and says that it is ready;
+when all have, they are told the instant at which the run's clock is zero. The run is over when nobody
+has anything to do and no datagram has moved for a while.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import mmap
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TextIO
+
+from testbed.engines.mininet.host import Host, StopHostError
+from testbed.errors import UserError
+from testbed.experiment import Experiment
+from testbed.network import Network
+
+NS_PER_S = 1_000_000_000
+LEAD_NS = NS_PER_S // 2  # from the last host's word to the start
+PATIENCE_S = 60.0
+PR_SET_PDEATHSIG = 1
+CLONE_NEWNET = 0x40000000
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass
+class Child:
+    """A host's process, and the pipes to it."""
+
+    node: int
+    pid: int
+    orders: int
+    answers: TextIO
+
+
+class Hosts:
+    """The processes of all hosts, as a context: none is left when it ends."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        network: Network,
+        run: int,
+        directory: Path,
+        namespaces: Sequence[int],
+    ) -> None:
+        self.experiment = experiment
+        self.network = network
+        self.run_id = run
+        self.directory = directory
+        self.namespaces = namespaces  # a process in the network namespace of each host
+        self.children: list[Child] = []
+        self.start = 0
+        shared = mmap.mmap(-1, 8 * network.processes)
+        self.activity = memoryview(shared).cast("q")
+
+    def __enter__(self) -> Hosts:
+        try:
+            for node in range(self.network.processes):
+                self.children.append(self._fork(node))
+            for child in self.children:
+                self._answer(child)
+        except BaseException:
+            self._kill()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        self._kill()
+
+    def run(self, progress: Callable[[int], None], quiet_s: float) -> list[dict[str, Any]]:
+        """Start all at one instant, wait until they are quiet, stop them; the figures of each."""
+        self.start = time.monotonic_ns() + LEAD_NS
+        for child in self.children:
+            os.write(child.orders, b"%d\n" % self.start)
+        self._wait_for_quiet(progress, quiet_s)
+        for child in self.children:
+            os.kill(child.pid, signal.SIGTERM)
+        return [json.loads(self._answer(child)) for child in self.children]
+
+    def _wait_for_quiet(self, progress: Callable[[int], None], quiet_s: float) -> None:
+        """Quiet is: all that is sent unasked has been, and nothing moved between two looks."""
+        end = self.start + self.experiment.workload.duration
+        before = -1
+        while True:
+            self._sleep(quiet_s)
+            moved = sum(self.activity)
+            progress(moved)
+            if moved == before and time.monotonic_ns() > end:
+                return
+            before = moved
+
+    def _sleep(self, seconds: float) -> None:
+        """Sleep, but hear of a host that dies."""
+        died = select.select([c.answers for c in self.children], [], [], seconds)[0]
+        if died:
+            child = next(c for c in self.children if c.answers is died[0])
+            raise UserError(self._died(child))
+
+    def _fork(self, node: int) -> Child:
+        orders_in, orders_out = os.pipe()
+        answers_in, answers_out = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            status = 1
+            try:
+                for child in self.children:  # theirs, not ours to hold open
+                    os.close(child.orders)
+                    child.answers.close()
+                os.close(orders_out)
+                os.close(answers_in)
+                self._be_the_host(node, orders_in, answers_out)
+                status = 0
+            finally:
+                os._exit(status)
+        os.close(orders_in)
+        os.close(answers_out)
+        return Child(node, pid, orders_out, os.fdopen(answers_in))
+
+    def _be_the_host(self, node: int, orders: int, answers: int) -> None:
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        log = os.open(self.directory / "hosts" / f"h{node}.log", os.O_WRONLY | os.O_CREAT)
+        os.dup2(log, sys.stderr.fileno())
+        with open(f"/proc/{self.namespaces[node]}/ns/net") as namespace:
+            if libc.setns(namespace.fileno(), CLONE_NEWNET) != 0:
+                raise OSError(ctypes.get_errno(), "cannot enter the network namespace")
+        host = Host(
+            node,
+            self.experiment,
+            self.network,
+            self.run_id,
+            self.directory / "events",
+            self.activity,
+        )
+        host.open()
+        signal.signal(signal.SIGTERM, _stop)
+        os.write(answers, b"ready\n")
+        order = os.read(orders, 64)
+        if order:
+            host.run(int(order))
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        host.close()
+        os.write(answers, json.dumps(host.figures()).encode() + b"\n")
+
+    def _answer(self, child: Child) -> str:
+        if not select.select([child.answers], [], [], PATIENCE_S)[0]:
+            raise UserError(
+                f"the process of host h{child.node} hangs: no word in {PATIENCE_S:.0f} s"
+            )
+        line = child.answers.readline()
+        if not line:
+            raise UserError(self._died(child))
+        return line
+
+    def _died(self, child: Child) -> str:
+        log = self.directory / "hosts" / f"h{child.node}.log"
+        last = log.read_text(errors="replace").strip().splitlines()[-1:] if log.exists() else []
+        return (
+            f"the process of host h{child.node} died: {last[0] if last else 'no word'}; see {log}"
+        )
+
+    def _kill(self) -> None:
+        for child in self.children:
+            os.kill(child.pid, signal.SIGKILL)
+        for child in self.children:
+            os.waitpid(child.pid, 0)
+            os.close(child.orders)
+            child.answers.close()
+        self.children.clear()
+
+
+def _stop(*_: object) -> None:
+    raise StopHostError

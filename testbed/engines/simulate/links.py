@@ -1,0 +1,213 @@
+"""Store-and-forward links and the heap of events that drives them.
+
+A direction of a link is a FIFO queue: a packet starts when the one before it is out, takes its bytes
+at the link's rate, and arrives a propagation delay later. Both times are known when the packet is
+queued, so a hop is one event. Packets leave a link in the order in which they entered it; therefore
+only the first of each link stands in the heap, which stays as small as the network however many
+packets are under way.
+
+The heap holds plain integers, ``time << LINK_BITS | link``: they compare several times faster than
+tuples. Link 0 stands for calls. So at equal times calls come first, in the order in which they were
+asked for, and then packets in the order of their links.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+from collections import deque
+from collections.abc import Callable
+from heapq import heappop, heappush, heapreplace
+
+from protocols import Message
+
+NS_PER_S = 1_000_000_000
+EVENTS_PER_TICK = 1 << 15
+LINK_BITS = 24
+LINK_MASK = (1 << LINK_BITS) - 1
+
+
+class Packet:
+    """One fragment of a message on its way; shared by all links that it crosses."""
+
+    __slots__ = ("copy", "fragment", "fragments", "message", "sender", "size")
+
+    def __init__(
+        self, message: Message, sender: int, size: int, fragment: int, fragments: int, copy: int
+    ) -> None:
+        self.message = message
+        self.sender = sender
+        self.size = size
+        self.fragment = fragment
+        self.fragments = fragments
+        self.copy = copy
+
+
+class Transmission(dict[int, int]):
+    """How many nanoseconds so many bytes take at a rate; worked out once for each size."""
+
+    def __init__(self, bps: int) -> None:
+        self.bps = bps
+
+    def __missing__(self, size: int) -> int:
+        time = self[size] = size * 8 * NS_PER_S // self.bps
+        return time
+
+
+class Link:
+    """One direction of a link, and what is counted on it."""
+
+    __slots__ = (
+        "delay",
+        "dropped",
+        "flight",
+        "free_at",
+        "head",
+        "limit",
+        "longest",
+        "loss",
+        "lost",
+        "number",
+        "packets",
+        "tail",
+        "time",
+        "transmission",
+        "waiting",
+    )
+
+    def __init__(
+        self,
+        number: int,
+        tail: int,
+        head: int,
+        delay: int,
+        transmission: Transmission,
+        limit: int,
+        loss: float,
+    ) -> None:
+        if not 0 < number <= LINK_MASK:
+            raise ValueError(f"links are numbered from 1 to {LINK_MASK}, not {number}")
+        self.number = number
+        self.tail, self.head = tail, head
+        self.delay = delay
+        self.transmission = transmission
+        self.limit = limit  # packets that may wait; 0 is no limit
+        self.loss = loss
+        self.free_at = 0
+        self.flight: deque[tuple[int, Hop, Packet]] = deque()
+        self.waiting: deque[int] = deque()  # when those that wait will start; some may have
+        self.longest = 0
+        self.packets = 0
+        self.time = 0  # packets × nanoseconds that they spent waiting and on the link
+        self.dropped = self.lost = 0
+
+    def queue(self, now: int) -> int:
+        """How many packets wait for their turn."""
+        waiting = self.waiting
+        while waiting and waiting[0] <= now:
+            waiting.popleft()
+        return len(waiting)
+
+
+class Hop:
+    """One link of a route, where its packets go from there, and whether they stay there too."""
+
+    __slots__ = ("link", "onward", "receives")
+
+    def __init__(self, link: Link, onward: tuple[Hop, ...], receives: bool) -> None:
+        self.link = link
+        self.onward = onward
+        self.receives = receives
+
+
+Recorder = Callable[[Link, Packet, int, int, int], None]
+
+
+class Scheduler:
+    """The heap of events: packets that reach the end of a link, and calls at a given time."""
+
+    def __init__(
+        self, links: list[Link], arrive: Callable[[int, Packet, int], None], rng: random.Random
+    ) -> None:
+        self.now = 0
+        self.wire_bytes = 0
+        self.record: Recorder | None = None
+        self.tick: Callable[[], None] = lambda: None
+        self._arrive = arrive
+        self._rng = rng
+        self._flights = [deque(), *(link.flight for link in links)]
+        self._heap: list[int] = []
+        self._calls: list[tuple[int, int, Callable[[], None]]] = []
+        self._asked = 0
+
+    def call_at(self, time: int, call: Callable[[], None]) -> None:
+        """Have something done at a time that is not past."""
+        if time < self.now:
+            raise ValueError(f"a call at {time} ns, which is before now, {self.now} ns")
+        self._asked += 1
+        heappush(self._calls, (time, self._asked, call))
+        heappush(self._heap, time << LINK_BITS)
+
+    def transmit(self, hop: Hop, packet: Packet, now: int) -> None:
+        """Queue a packet on a hop's link."""
+        link = hop.link
+        if link.loss and self._rng.random() < link.loss:
+            link.lost += 1
+            return
+        start = link.free_at
+        if start > now:
+            if link.limit and link.queue(now) >= link.limit:
+                link.dropped += 1
+                return
+            waiting = link.waiting
+            waiting.append(start)
+            if len(waiting) > link.longest:
+                link.longest = max(link.longest, link.queue(now))
+        else:
+            start = now
+        link.free_at = end = start + link.transmission[packet.size]
+        arrival = end + link.delay
+        link.packets += 1
+        link.time += arrival - now
+        key = arrival << LINK_BITS | link.number
+        flight = link.flight
+        if not flight:
+            heappush(self._heap, key)
+        flight.append((key, hop, packet))
+        if self.record is not None:
+            self.record(link, packet, now, start, arrival)
+
+    def run(self) -> int:
+        """Work until nothing is left to do; the number of events."""
+        gc.disable()  # an event leaves no cycle behind, and millions of packets are slow to search
+        try:
+            return self._run()
+        finally:
+            gc.enable()
+
+    def _run(self) -> int:
+        heap, flights = self._heap, self._flights
+        transmit, arrive = self.transmit, self._arrive
+        events = 0
+        while heap:
+            key = heap[0]
+            self.now = now = key >> LINK_BITS
+            events += 1
+            if not events % EVENTS_PER_TICK:
+                self.tick()
+            flight = flights[key & LINK_MASK]
+            if not flight:
+                heappop(heap)
+                heappop(self._calls)[2]()
+                continue
+            _, hop, packet = flight.popleft()
+            if flight:
+                heapreplace(heap, flight[0][0])
+            else:
+                heappop(heap)
+            self.wire_bytes += packet.size
+            for onward in hop.onward:
+                transmit(onward, packet, now)
+            if hop.receives:
+                arrive(hop.link.head, packet, now)
+        return events

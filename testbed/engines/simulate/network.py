@@ -1,0 +1,151 @@
+"""The simulated network: routes over links, messages cut into packets and put together again."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Hashable
+from itertools import pairwise
+
+import networkx as nx
+
+from protocols import Message
+from testbed.engines.simulate.links import Hop, Link, Packet, Scheduler, Transmission
+from testbed.framing import Framing, frames
+from testbed.node import Node
+from topologies.routing import Metric, children, path, shortest_path_tree
+
+Receive = Callable[[Message, int, int], None]
+
+
+class SimulatedNetwork:
+    """Takes messages between nodes; the ``Network`` of every node of the simulator."""
+
+    def __init__(
+        self,
+        graph: nx.Graph[int],
+        *,
+        metric: Metric,
+        framing: Framing,
+        mtu: int,
+        rng: random.Random,
+    ) -> None:
+        self.graph = graph
+        self.metric: Metric = metric
+        self.framing: Framing = framing
+        self.mtu = mtu
+        self.links = directed_links(graph)
+        self.scheduler = Scheduler(list(self.links.values()), self._arrive, rng)
+        self.receivers: list[Receive] = []  # what each node does with a message
+        self.messages = self.bytes = self.control_bytes = self.copies = 0
+        self._trees: dict[int, list[int]] = {}
+        self._routes: list[dict[int, Hop]] = [{} for _ in graph]
+        self._multicast_routes: dict[tuple[int, tuple[int, ...]], tuple[Hop, ...]] = {}
+        self._partial: dict[tuple[int, int], int] = {}
+        self._timers: dict[tuple[int, Hashable], object] = {}
+
+    def unicast(self, sender: int, peers: tuple[int, ...], message: Message) -> None:
+        """A copy for each peer along its shortest path."""
+        packets = self._cut(sender, message, len(peers))
+        routes = self._routes[sender]
+        transmit, now = self.scheduler.transmit, self.scheduler.now
+        for peer in peers:
+            route = routes.get(peer) or self._route(sender, peer)
+            for packet in packets:
+                transmit(route, packet, now)
+
+    def multicast(self, sender: int, peers: tuple[int, ...], message: Message) -> None:
+        """One copy along the sender's shortest-path tree, pruned to the receivers."""
+        routes = self._multicast_routes.get((sender, peers)) or self._tree_route(sender, peers)
+        scheduler = self.scheduler
+        for packet in self._cut(sender, message, len(peers)):
+            for route in routes:
+                scheduler.transmit(route, packet, scheduler.now)
+
+    def set_timer(self, node: Node, timer: Hashable, delay: int) -> None:
+        """A timer set again replaces the one before."""
+        token = self._timers[node.id, timer] = object()
+
+        def expire() -> None:
+            if self._timers.get((node.id, timer)) is token:
+                del self._timers[node.id, timer]
+                node.timeout(timer, self.scheduler.now)
+
+        self.scheduler.call_at(self.scheduler.now + delay, expire)
+
+    def cancel_timer(self, node: Node, timer: Hashable) -> None:
+        """The call stays in the heap and finds nothing to do."""
+        self._timers.pop((node.id, timer), None)
+
+    def _cut(self, sender: int, message: Message, receivers: int) -> list[Packet]:
+        """The packets of a message that goes to so many receivers, accounted."""
+        sizes = frames(message.size, self.mtu, self.framing)
+        self.copies += receivers
+        self.messages += len(sizes) * receivers
+        self.bytes += message.size * receivers
+        self.control_bytes += message.control_size * receivers
+        return [
+            Packet(message, sender, size, index, len(sizes), self.copies)
+            for index, size in enumerate(sizes)
+        ]
+
+    def _arrive(self, node: int, packet: Packet, now: int) -> None:
+        """A message is whole when all its fragments are here; links keep them in order."""
+        if packet.fragments > 1:
+            key = (node, packet.copy)
+            arrived = self._partial.get(key, 0) + 1
+            if arrived < packet.fragments:
+                self._partial[key] = arrived
+                return
+            del self._partial[key]
+        self.receivers[node](packet.message, packet.sender, now)
+
+    def _tree(self, root: int) -> list[int]:
+        if root not in self._trees:
+            self._trees[root] = shortest_path_tree(self.graph, root, self.metric)
+        return self._trees[root]
+
+    def _route(self, sender: int, peer: int) -> Hop:
+        """Towards the peer along its tree, built from the far end."""
+        nodes = path(self._tree(peer), sender)
+        hop: Hop | None = None
+        for tail, head in reversed(list(pairwise(nodes))):
+            hop = Hop(self.links[tail, head], (hop,) if hop else (), head == peer)
+        if hop is None:
+            raise ValueError(f"process {sender} sends a message to itself")
+        self._routes[sender][peer] = hop
+        return hop
+
+    def _tree_route(self, sender: int, peers: tuple[int, ...]) -> tuple[Hop, ...]:
+        below = children(self._tree(sender))
+        receivers = frozenset(peers)
+        nodes = [sender]
+        for node in nodes:  # grows as it goes: the tree's nodes from the root down
+            nodes.extend(below[node])
+        hops: dict[int, tuple[Hop, ...]] = {}
+        for node in reversed(nodes):
+            hops[node] = tuple(
+                Hop(self.links[node, child], hops[child], child in receivers)
+                for child in below[node]
+                if hops[child] or child in receivers
+            )
+        routes = self._multicast_routes[sender, peers] = hops[sender]
+        return routes
+
+
+def directed_links(graph: nx.Graph[int]) -> dict[tuple[int, int], Link]:
+    """Both directions of every link of the graph, numbered from 1 in order."""
+    rates: dict[int, Transmission] = {}
+    links: dict[tuple[int, int], Link] = {}
+    for tail, head in sorted((*graph.edges, *((b, a) for a, b in graph.edges))):
+        data = graph.edges[tail, head]
+        bps = data["bandwidth_bps"]
+        links[tail, head] = Link(
+            len(links) + 1,
+            tail,
+            head,
+            data["delay_ns"],
+            rates.setdefault(bps, Transmission(bps)),
+            data["queue_packets"],
+            data["loss"],
+        )
+    return links

@@ -1,0 +1,80 @@
+"""Every packet on every link as a row of ``packets/links.parquet``, for ``packets = "full"``."""
+
+from __future__ import annotations
+
+from array import array
+from pathlib import Path
+from types import TracebackType
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from testbed.engines.simulate.links import Link, Packet
+
+ROWS_PER_GROUP = 500_000
+
+SCHEMA = pa.schema(
+    [
+        ("queued", pa.int64()),  # nanoseconds: joins the link's queue
+        ("started", pa.int64()),  # leaves the queue
+        ("arrived", pa.int64()),  # is whole at the other end
+        ("tail", pa.int32()),  # node that the link leads from
+        ("head", pa.int32()),  # node that it leads to
+        ("bytes", pa.int32()),  # on the link, all headers included
+        ("source", pa.int32()),
+        ("seq", pa.int64()),
+        ("kind", pa.int16()),
+        ("sender", pa.int32()),  # process that handed this copy to the network
+        ("fragment", pa.int16()),
+        ("fragments", pa.int16()),
+    ]
+)
+
+
+class PacketTable:
+    """Gathers rows in columns and writes them a group at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self._writer = pq.ParquetWriter(path, SCHEMA)
+        self._columns = [array("q") for _ in SCHEMA]
+
+    def __enter__(self) -> PacketTable:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        try:
+            self._flush()
+        finally:
+            self._writer.close()
+
+    def record(self, link: Link, packet: Packet, queued: int, started: int, arrived: int) -> None:
+        """A packet has been queued on a link."""
+        message = packet.message
+        row = (
+            queued,
+            started,
+            arrived,
+            link.tail,
+            link.head,
+            packet.size,
+            message.source,
+            message.seq,
+            message.kind,
+            packet.sender,
+            packet.fragment,
+            packet.fragments,
+        )
+        for column, value in zip(self._columns, row, strict=True):
+            column.append(value)
+        if len(self._columns[0]) >= ROWS_PER_GROUP:
+            self._flush()
+
+    def _flush(self) -> None:
+        columns = [
+            pa.array(column, pa.int64()).cast(field.type)
+            for column, field in zip(self._columns, SCHEMA, strict=True)
+        ]
+        self._writer.write_table(pa.table(columns, SCHEMA))
+        self._columns = [array("q") for _ in SCHEMA]

@@ -1,0 +1,312 @@
+"""Boots the user-mode kernel as an ordinary process and runs one command inside it.
+
+The guest sees the host's files and can change none of them: its root is an overlay whose upper
+layer is memory. Only the results directory is the host's own. Inside, the command is root, whoever
+it is outside. Two runs with the same command, seed and start time behave identically: virtual time
+does not depend on the host's speed, the kernel's randomness is seeded, and neither kernel nor
+programs are loaded at random addresses.
+"""
+
+import logging
+import os
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from testbed.engines.virtual.errors import (
+    BootFailedError,
+    GuestError,
+    GuestHungError,
+    GuestKilledError,
+    ResultsNotWrittenError,
+)
+from testbed.engines.virtual.kernel import Kernel, find_kernel
+from testbed.engines.virtual.memory import choose_memory_place
+from testbed.engines.virtual.probe import Probe
+from testbed.engines.virtual.stream import Stream, fingerprint
+from testbed.engines.virtual.watchdog import Sign, Watchdog
+
+EPOCH_NS = 1_577_836_800 * 10**9
+"""Where a guest's wall clock starts unless told otherwise: 2020-01-01, 00:00 UTC."""
+
+_log = logging.getLogger(__name__)
+_PUMP_S = 0.02
+_LOOK_S = 1.0
+# Open vSwitch counts the CPUs at most once in 10 s of a clock that starts at 0 when the guest
+# boots; before that it believes in none and handles no packet. Virtual seconds cost nothing.
+_START_S = 15
+_CONSOLE_TAIL = 12
+
+Sink = Callable[[bytes], object]
+
+
+def _to(stream: str) -> Sink:
+    def write(data: bytes) -> None:
+        target = getattr(sys, stream)
+        target.flush()
+        target.buffer.write(data)
+        target.buffer.flush()
+
+    return write
+
+
+@dataclass(frozen=True)
+class GuestSettings:
+    """How a guest is to be run."""
+
+    results: Path
+    """The one directory of the host that the guest may write to; same path inside."""
+    virtual: bool = True
+    """Virtual time; else the same kernel in real time."""
+    start_ns: int | None = EPOCH_NS
+    """Where the wall clock starts in virtual time, since 1970; None: at the host's present."""
+    seed: int = 0
+    """Determines the guest kernel's random numbers."""
+    memory_mb: int = 2048
+    """The most that the guest may use; the host gives it only what is touched."""
+    cwd: Path = field(default_factory=Path.cwd)
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Added to (and overriding) a small fixed environment, see `guest_environment`."""
+    stall_s: float = 60.0
+    """Real seconds without progress after which the guest is ended; see watchdog.py."""
+    quiet_s: float = 86_400.0
+    """Virtual seconds without output or results after which it is ended."""
+    timeout_s: float | None = None
+    """Real seconds that the whole run may take."""
+    console: Path | None = None
+    """The console log; `console.log` in the results directory unless given."""
+    stdout: Sink = field(default_factory=lambda: _to("stdout"))
+    stderr: Sink = field(default_factory=lambda: _to("stderr"))
+
+
+@dataclass(frozen=True)
+class GuestResult:
+    """How a command in a guest ended."""
+
+    returncode: int
+    """As of subprocess: negative if a signal ended the command."""
+    boot_s: float
+    """Real seconds from the call until the command was started."""
+    wall_s: float
+    """Real seconds from the call until the guest was gone."""
+    guest_s: float
+    """Seconds that the command took by the guest's clock."""
+    console: Path
+
+
+def guest_environment(virtual: bool) -> dict[str, str]:
+    """Return the environment that a command in a guest starts with."""
+    programs = [str(Path(sys.executable).parent)]
+    programs += [
+        f"{base}/{kind}" for base in ("/usr/local", "/usr", "") for kind in ("sbin", "bin")
+    ]
+    return {
+        "PATH": ":".join(programs),
+        "HOME": "/tmp",
+        "TMPDIR": "/tmp",
+        "LANG": "C.UTF-8",
+        "TESTBED_GUEST": "virtual" if virtual else "real",
+        # One order of sets in every run; output at once; nothing compiled only to be forgotten.
+        "PYTHONHASHSEED": "0",
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+def run_guest(command: Sequence[str], settings: GuestSettings) -> GuestResult:
+    """Run a command in a guest of its own and return how it ended, or raise a GuestError."""
+    with Guest(command, settings) as guest:
+        return guest.wait()
+
+
+class Guest:
+    """A guest that runs one command; a context manager that leaves nothing behind."""
+
+    def __init__(
+        self, command: Sequence[str], settings: GuestSettings, kernel: Kernel | None = None
+    ) -> None:
+        if not command:
+            raise ValueError("a guest needs a command to run")
+        self._command = list(command)
+        self._settings = settings
+        self._kernel = kernel or find_kernel()
+        self._results = settings.results.resolve()
+        self.console = (settings.console or self._results / "console.log").resolve()
+        self._guard: subprocess.Popen[bytes] | None = None
+        self._boot_s: float | None = None
+
+    def __enter__(self) -> Self:
+        self._began = time.monotonic()
+        memory = choose_memory_place(self._settings.memory_mb)
+        if memory.slow:
+            _log.info(
+                "no tmpfs has room for the guest: its memory is slow, in %s", memory.directory
+            )
+        try:
+            self._results.mkdir(parents=True, exist_ok=True)
+            self.console.write_bytes(b"")
+            self._run = Path(tempfile.mkdtemp(prefix="causal-testbed-", dir=memory.directory))
+        except OSError as error:
+            raise GuestError(f"The guest's files cannot be made: {error}.") from error
+        try:
+            self._prepare(self._run)
+            self._boot(self._run, memory.directory)
+        except BaseException:
+            self.close()
+            shutil.rmtree(self._run, ignore_errors=True)
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the guest, if it still runs, and wait until nothing of it is left."""
+        if self._guard is not None:
+            assert self._guard.stdin is not None
+            assert self._guard.stdout is not None
+            self._guard.stdin.close()
+            self._guard.wait()
+            self._guard.stdout.close()
+            self._guard = None
+            # The guard has removed it, unless somebody killed the guard.
+            shutil.rmtree(self._run, ignore_errors=True)
+
+    def wait(self) -> GuestResult:
+        """Pass on the command's output until it ends, and return how."""
+        settings = self._settings
+        watchdog = Watchdog(
+            virtual=settings.virtual, stall_s=settings.stall_s, quiet_s=settings.quiet_s
+        )
+        with (
+            self.console.open("ab", buffering=0) as console,
+            Stream(self._run / "stdout", settings.stdout, console.write) as stdout,
+            Stream(self._run / "stderr", settings.stderr, console.write) as stderr,
+        ):
+            looked_s = self._began
+            while not self._has_ended():
+                stdout.pump()
+                stderr.pump()
+                self._note_start()
+                if (now_s := time.monotonic()) - looked_s >= _LOOK_S:
+                    looked_s = now_s
+                    output = hash((stdout.size, stderr.size, fingerprint(self._results)))
+                    self._end_if(watchdog.observe(Sign(now_s, self._probe.read(), output)))
+                self._end_if(self._overdue(now_s))
+            stdout.pump()
+            stderr.pump()
+        self._note_start()
+        return self._result()
+
+    def _prepare(self, run: Path) -> None:
+        """Write what init is to do; see init.c."""
+        settings = self._settings
+        environment = {**guest_environment(settings.virtual), **settings.env}
+        fields = [
+            f"results={self._results}",
+            f"cwd={settings.cwd.resolve()}",
+            f"start={_START_S if settings.virtual else 0}",
+            *(f"env={name}={value}" for name, value in environment.items()),
+            *(f"arg={word}" for word in self._command),
+        ]
+        if any("\0" in text for text in fields):
+            raise ValueError("a guest's command and environment cannot contain NUL characters")
+        (run / "spec").write_bytes(b"".join(os.fsencode(text) + b"\0" for text in fields))
+        # Where it is does not show on the kernel's command line, which must not vary; see init.c.
+        shutil.copy(self._kernel.init, run / "init")
+
+    def _boot(self, run: Path, memory: Path) -> None:
+        # No shell, no interrupts: the console is a file, and no other device of the guest is
+        # connected to the host. An interrupt at a moment of the host's choice would break the
+        # repeatability of a run.
+        words = [
+            f"mem={self._settings.memory_mb}M",
+            f"random-seed={self._settings.seed}",
+            "norandmaps",
+            *("rootfstype=hostfs", "rootflags=/", "ro", "init=/proc/self/cwd/init"),
+            *("umid=guest", "con=null", "con0=fd:0,fd:1", "quiet"),
+        ]
+        if self._settings.virtual:
+            words.append("time-travel=inf-cpu")
+            if self._settings.start_ns is not None:
+                words.append(f"time-travel-start={self._settings.start_ns}")
+        self._guard = subprocess.Popen(
+            [self._kernel.guard, run, self.console, self._kernel.linux, *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,  # a line that were read ahead would be hidden from select
+            env={"PATH": os.defpath, "HOME": str(run), "TMPDIR": str(memory)},
+        )
+        assert self._guard.stdout is not None
+        if not (pid := self._guard.stdout.readline()):
+            raise BootFailedError("The guest's kernel could not be started.", self.console)
+        self.kernel_pid = int(pid)
+        self._probe = Probe(self.kernel_pid, self._kernel.symbols)
+
+    def _has_ended(self) -> bool:
+        """Wait a moment; say whether the guest is gone."""
+        assert self._guard is not None
+        assert self._guard.stdout is not None
+        return bool(select.select([self._guard.stdout], [], [], _PUMP_S)[0])
+
+    def _status(self) -> list[list[str]]:
+        """Return the lines that init wrote, in words."""
+        try:
+            text = (self._run / "status").read_text()
+        except FileNotFoundError:
+            return []
+        return [line.split(" ", maxsplit=1) for line in text.splitlines()]
+
+    def _note_start(self) -> None:
+        if self._boot_s is None and any(how == "started" for how, _ in self._status()):
+            self._boot_s = time.monotonic() - self._began
+
+    def _overdue(self, now_s: float) -> str | None:
+        limit = self._settings.timeout_s
+        if limit is None or now_s - self._began < limit:
+            return None
+        return f"The guest has not come to an end within {limit:g} s and was ended."
+
+    def _end_if(self, sentence: str | None) -> None:
+        if sentence is not None:
+            self.close()
+            raise GuestHungError(sentence, self.console)
+
+    def _result(self) -> GuestResult:
+        status = dict(self._status())
+        if self._boot_s is None:
+            why = f" It {status['error']}." if "error" in status else self._tail()
+            raise BootFailedError(f"The guest did not boot.{why}", self.console)
+        if "error" in status:
+            raise ResultsNotWrittenError(
+                f"The command ended, but the guest {status['error']}.", self.console
+            )
+        if not status.keys() & {"exit", "signal"}:
+            raise GuestKilledError(
+                f"The guest was killed while it ran the command.{self._tail()}", self.console
+            )
+        code, ended_ns = status.get("exit", status.get("signal", "")).split()
+        return GuestResult(
+            returncode=int(code) if "exit" in status else -int(code),
+            boot_s=self._boot_s,
+            wall_s=time.monotonic() - self._began,
+            guest_s=(int(ended_ns) - int(status["started"])) / 1e9,
+            console=self.console,
+        )
+
+    def _tail(self) -> str:
+        lines = self.console.read_text("utf-8", "replace").splitlines()[-_CONSOLE_TAIL:]
+        return " Its last words:\n" + "\n".join(f"  {line}" for line in lines) if lines else ""

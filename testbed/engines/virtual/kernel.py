@@ -1,0 +1,51 @@
+"""Finds what scripts/kernel built: the user-mode kernel and the two helpers around it."""
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.engines.virtual.errors import KernelNotBuiltError
+
+_SOURCES = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A user-mode kernel that is ready to boot."""
+
+    linux: Path
+    """The kernel, an ordinary program."""
+    init: Path
+    """The first process in the guest."""
+    guard: Path
+    """The process on the host that ends the guest when its owner is gone."""
+    symbols: Path
+    """Where the kernel keeps its variables, as printed by nm."""
+
+
+def cache_directory() -> Path:
+    """Return where scripts/kernel keeps what it builds."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "causal-testbed" / "kernel"
+
+
+def find_kernel(cache: Path | None = None) -> Kernel:
+    """Return the newest kernel built from this checkout's configuration and patch."""
+    cache = cache or cache_directory()
+    helpers = cache / f"helpers-{_hash('guard.c', 'init.c')}"
+    kernels = cache.glob(f"*-{_hash('kernel.config', 'kernel.patch')}/linux")
+    newest = max(kernels, key=lambda path: path.stat().st_mtime, default=None)
+    if newest is None or not (helpers / "init").exists():
+        raise KernelNotBuiltError(
+            f"The virtual-time kernel is not built (nothing that fits in {cache}): "
+            "run scripts/setup."
+        )
+    return Kernel(newest, helpers / "init", helpers / "guard", newest.with_name("symbols"))
+
+
+def _hash(*names: str) -> str:
+    """Return what scripts/kernel calls a build from these files."""
+    return hashlib.sha256(b"".join((_SOURCES / name).read_bytes() for name in names)).hexdigest()[
+        :12
+    ]

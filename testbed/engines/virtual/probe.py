@@ -1,0 +1,94 @@
+"""Looks into a running guest from outside, without the guest noticing.
+
+Whether a guest makes progress cannot be seen from its CPU time: a program that spins on the clock
+burns as much as one that works. Nor may anything inside the guest report it: a heartbeat process
+would wake the guest, cost virtual time at each clock reading, and shift packets. But the kernel is
+an ordinary process of ours, linked at a fixed address, so its variables can simply be read from
+/proc/<pid>/mem at the addresses that nm printed when it was built. That costs the guest nothing
+and changes nothing in it.
+"""
+
+import os
+import struct
+from dataclasses import dataclass
+from io import FileIO
+from pathlib import Path
+
+_USED = ("time_travel_time", "kernel_cpustat", "total_forks", "cpu_tasks", "init_task")
+# enum cpu_usage_stat in include/linux/kernel_stat.h: user, nice, system, softirq, irq, idle, …
+_CPU_STATISTICS = 7
+_IDLE = 5
+# The idle task is a variable, whose name field has this text; it shows where a task keeps its name.
+_IDLE_TASK_NAME = b"swapper\0"
+_NAME_SIZE = 16
+_TASK_SIZE = 16384
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One look at a guest."""
+
+    virtual_ns: int
+    """Guest time since boot; 0 in a guest that runs in real time."""
+    idle_ns: int
+    """How much of its time no program wanted to run. It cannot grow while something spins."""
+    accounted_ns: int
+    """Time that the guest's scheduler has accounted for at all; grows while the kernel lives."""
+    forks: int
+    """How many processes were ever started."""
+    program: str
+    """The program that has the guest's CPU."""
+
+
+class Probe:
+    """Reads the clock and the scheduler's counts of the guest whose kernel is process `pid`."""
+
+    def __init__(self, pid: int, symbols: Path) -> None:
+        self._path = f"/proc/{pid}/mem"
+        self._address = _addresses(symbols)
+        self._name_offset: int | None = None
+
+    def read(self) -> Reading | None:
+        """Return the present state, or None if the guest is gone, or not there yet."""
+        try:
+            # Opened each time: a file opened before the kernel was loaded shows what was before.
+            with open(self._path, "rb", buffering=0) as memory:
+                return self._reading(memory)
+        except OSError:
+            return None
+
+    def _reading(self, memory: FileIO) -> Reading:
+        times = _numbers(memory, self._address["kernel_cpustat"], _CPU_STATISTICS)
+        return Reading(
+            virtual_ns=_numbers(memory, self._address["time_travel_time"])[0],
+            idle_ns=times[_IDLE],
+            accounted_ns=sum(times),
+            forks=_numbers(memory, self._address["total_forks"])[0],
+            program=self._program(memory),
+        )
+
+    def _program(self, memory: FileIO) -> str:
+        if self._name_offset is None:
+            idle_task = os.pread(memory.fileno(), _TASK_SIZE, self._address["init_task"])
+            if (offset := idle_task.find(_IDLE_TASK_NAME)) < 0:
+                return ""
+            self._name_offset = offset
+        if not (task := _numbers(memory, self._address["cpu_tasks"])[0]):
+            return ""
+        name = os.pread(memory.fileno(), _NAME_SIZE, task + self._name_offset)
+        return name.split(b"\0")[0].decode("utf-8", "replace")
+
+
+def _numbers(memory: FileIO, address: int, count: int = 1) -> tuple[int, ...]:
+    raw = os.pread(memory.fileno(), 8 * count, address)
+    if len(raw) < 8 * count:
+        raise OSError("the guest's memory is gone")
+    return struct.unpack(f"<{count}Q", raw)
+
+
+def _addresses(symbols: Path) -> dict[str, int]:
+    lines = (line.split() for line in symbols.read_text().splitlines())
+    found = {words[-1]: int(words[0], 16) for words in lines if words[-1] in _USED}
+    if missing := set(_USED) - found.keys():
+        raise LookupError(f"{symbols} does not name {', '.join(sorted(missing))}")
+    return found

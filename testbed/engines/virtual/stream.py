@@ -1,0 +1,60 @@
+"""Follows what a guest writes.
+
+The guest's output is a file on the host, not a pipe: a pipe that fills up would make the guest's
+programs wait, and while all wait, virtual time jumps. A file takes everything at once.
+"""
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self
+
+_CHUNK = 1 << 20
+
+
+class Stream:
+    """Hands what is appended to a file to some sinks. The file may not exist yet."""
+
+    def __init__(self, path: Path, *sinks: Callable[[bytes], object]) -> None:
+        self._path = path
+        self._sinks = sinks
+        self._file: BinaryIO | None = None
+        self.size = 0
+        """How many bytes were handed on."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def pump(self) -> None:
+        """Hand on what has come since the last time."""
+        if self._file is None:
+            try:
+                self._file = self._path.open("rb", buffering=0)
+            except FileNotFoundError:
+                return
+        while data := self._file.read(_CHUNK):
+            self.size += len(data)
+            for sink in self._sinks:
+                sink(data)
+
+
+def fingerprint(directory: Path) -> int:
+    """Return a number that changes when a file in the directory grows, appears or disappears."""
+    facts = []
+    for base, _, names in os.walk(directory):
+        for name in names:
+            with suppress(FileNotFoundError):
+                status = os.stat(os.path.join(base, name))
+                facts.append((base, name, status.st_size, status.st_mtime_ns))
+    return hash(tuple(facts))

@@ -1,0 +1,88 @@
+"""Decides when a guest is to be ended because nothing will come of it.
+
+In virtual time a guest makes progress when it *waits*: time passes only while no program wants to
+run. So there are two ways to hang, and both are watched for:
+
+- It never waits. A program that spins on the clock keeps virtual time (nearly) still: each reading
+  of the clock advances it by 256 ns and costs some 50 µs. For `stall_s` real seconds there was
+  neither output, nor a new process, nor an idle moment. A program that computes for that long
+  without a pause looks the same, and rightly so, as nothing tells it from one that never ends;
+  who runs such a program raises the limit.
+- It waits for ever. Nothing runs but timers, and virtual time races on: `quiet_s` virtual seconds
+  went by without output or a change in the results directory.
+
+In real time only a guest whose own clock stands still is taken for hung, for waiting is normal.
+"""
+
+from dataclasses import dataclass
+
+from testbed.engines.virtual.probe import Reading
+
+# arch/um: TIMER_MULTIPLIER, what a reading of the clock costs in virtual time
+_CLOCK_READING_NS = 256
+
+
+@dataclass(frozen=True)
+class Sign:
+    """What is seen of a guest at one instant."""
+
+    now_s: float
+    """Real time."""
+    reading: Reading | None
+    """From inside; None if the host does not let us look."""
+    output: int
+    """Changes whenever the guest has written something."""
+
+
+class Watchdog:
+    """Watches one guest. `observe` returns the reason to end it, or None."""
+
+    def __init__(self, *, virtual: bool, stall_s: float, quiet_s: float) -> None:
+        self._virtual = virtual
+        self._stall_s = stall_s
+        self._quiet_s = quiet_s
+        self._progress: Sign | None = None
+        self._output: Sign | None = None
+
+    def observe(self, sign: Sign) -> str | None:
+        """Take in what is seen now."""
+        if self._output is None or sign.output != self._output.output:
+            self._output = sign
+        if self._progress is None or self._moved(self._progress, sign):
+            self._progress = sign
+        if sign.now_s - self._progress.now_s >= self._stall_s:
+            return self._stands_still(self._progress, sign)
+        if self._virtual and self._silence_s(sign) >= self._quiet_s:
+            return (
+                f"The guest waits for something that does not come: {self._quiet_s:g} s of its "
+                "virtual time went by without any output or results (the limit is quiet_s)."
+            )
+        return None
+
+    def _moved(self, before: Sign, after: Sign) -> bool:
+        if before.output != after.output:
+            return True
+        if before.reading is None or after.reading is None:
+            return before.reading is not after.reading
+        if not self._virtual:
+            return before.reading.accounted_ns != after.reading.accounted_ns
+        counts = [(r.idle_ns, r.forks) for r in (before.reading, after.reading)]
+        return counts[0] != counts[1]
+
+    def _silence_s(self, sign: Sign) -> float:
+        assert self._output is not None
+        if sign.reading is None or self._output.reading is None:
+            return 0.0
+        return (sign.reading.virtual_ns - self._output.reading.virtual_ns) / 1e9
+
+    def _stands_still(self, since: Sign, sign: Sign) -> str:
+        sentence = f"The guest has stood still for {self._stall_s:g} s"
+        if since.reading is None or sign.reading is None or not self._virtual:
+            return f"{sentence} and was ended (the limit is stall_s)."
+        readings = (sign.reading.virtual_ns - since.reading.virtual_ns) // _CLOCK_READING_NS
+        did = f"read the clock {readings:,} times" if readings > 1000 else "computed"
+        return (
+            f"{sentence} and was ended: its program {sign.reading.program or '?'!r} {did} without "
+            "ever waiting, and virtual time passes only while all programs wait (a program that "
+            "has to compute for longer needs a higher stall_s)."
+        )

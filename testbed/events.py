@@ -1,0 +1,69 @@
+"""The event log: what each node did, one JSON object a line, in that node's own order.
+
+    {"t":0,"node":3,"event":"send","source":3,"seq":7,"to":null,"payload":100}
+    {"t":4,"node":4,"event":"hold","source":3,"seq":7,"for":[5,2]}
+    {"t":9,"node":4,"event":"deliver","source":3,"seq":7}
+
+``t`` is the run's clock in nanoseconds; (source, seq) is the message's name; ``to`` is null for all
+processes, the sender included, or the list of them; ``for`` names a message that must come first.
+A file may hold many nodes. Readers ignore keys and events that they do not know. The oracle and
+the digest read this and nothing else of what a node does, so it is versioned with the run directory.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TextIO
+
+from protocols import MessageId
+
+LINES_PER_WRITE = 20_000
+
+
+class EventLog:
+    """Writes the events of one node or many to one file, many lines at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self._file: TextIO = path.open("w", encoding="ascii")
+        self._lines: list[str] = []
+
+    def __enter__(self) -> EventLog:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self.flush()
+        finally:
+            self._file.close()
+
+    def flush(self) -> None:
+        """Write what has gathered."""
+        lines, self._lines = self._lines, []
+        self._file.writelines(lines)
+        self._file.flush()
+
+    def send(
+        self, t: int, node: int, name: MessageId, to: frozenset[int] | None, payload: int
+    ) -> None:
+        """The application of a node has multicast a message."""
+        to_json = "null" if to is None else "[" + ",".join(map(str, sorted(to))) + "]"
+        self._add(
+            f'{{"t":{t},"node":{node},"event":"send","source":{name.source},"seq":{name.seq},'
+            f'"to":{to_json},"payload":{payload}}}\n'
+        )
+
+    def deliver(self, t: int, node: int, source: int, seq: int) -> None:
+        """A node's application has been given a message."""
+        self._add(f'{{"t":{t},"node":{node},"event":"deliver","source":{source},"seq":{seq}}}\n')
+
+    def hold(self, t: int, node: int, name: MessageId, waits_for: MessageId) -> None:
+        """A node keeps a message back."""
+        self._add(
+            f'{{"t":{t},"node":{node},"event":"hold","source":{name.source},"seq":{name.seq},'
+            f'"for":[{waits_for.source},{waits_for.seq}]}}\n'
+        )
+
+    def _add(self, line: str) -> None:
+        self._lines.append(line)
+        if len(self._lines) >= LINES_PER_WRITE:
+            self.flush()

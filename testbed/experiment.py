@@ -1,0 +1,215 @@
+"""The experiment file: TOML in, validated experiments out, one for each protocol that it names.
+
+A table is checked against the dataclass that it describes: [topology] and [overlay] against the
+model that they name in ``topologies``, [protocol] against the protocol's ``Settings``, [workload]
+against its model in ``testbed.workload``. So a new model or protocol brings its own keys along.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import tomli_w
+from pydantic import TypeAdapter, ValidationError
+
+from protocols import PROTOCOLS, Protocol
+from testbed.errors import UserError
+from testbed.framing import Framing
+from testbed.workload import WORKLOADS, Bursts, Workload
+from topologies import MODELS, OVERLAYS, Links
+from topologies.routing import Metric
+
+ENGINES = ("simulate",)
+
+
+@dataclass(frozen=True)
+class Transport:
+    """How messages travel: the metric of routes, the packets that messages are cut into."""
+
+    routing: Metric = "hops"
+    framing: Framing = "udp"
+    mtu: int = 1500
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+    def __post_init__(self) -> None:
+        if not 68 <= self.mtu <= 65_535:
+            raise ValueError(f"mtu must be from 68 to 65535, not {self.mtu}")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One point: one protocol on one topology under one workload, with one seed."""
+
+    name: str
+    seed: int
+    engine: str
+    packets: Literal["counters", "full"]
+    protocol: type[Protocol]
+    settings: Any
+    topology: Any
+    links: Links
+    overlay: Any
+    transport: Transport
+    workload: Workload
+    file: Path | None = field(default=None, compare=False)
+
+    def to_toml(self) -> str:
+        """The experiment as resolved: running this file again is running this experiment."""
+        document = {
+            "name": self.name,
+            "seed": self.seed,
+            "engine": self.engine,
+            "packets": self.packets,
+            "protocol": {"name": self.protocol.name, **_plain(self.settings)},
+            "topology": {"model": self.topology.model, **_plain(self.topology)},
+            "links": _plain(self.links),
+            "overlay": {"model": self.overlay.model, **_plain(self.overlay)},
+            "transport": _plain(self.transport),
+            "workload": {"model": self.workload.model, **_plain(self.workload)},
+        }
+        return tomli_w.dumps(document)
+
+
+@dataclass(frozen=True)
+class _Top:
+    """The keys of the file itself."""
+
+    name: str
+    topology: dict[str, Any]
+    protocol: dict[str, Any] | list[dict[str, Any]]
+    seed: int = 1
+    engine: str = "simulate"
+    packets: Literal["counters", "full"] = "counters"
+    links: dict[str, Any] = field(default_factory=dict)
+    overlay: dict[str, Any] = field(default_factory=lambda: {"model": "hypercube"})
+    transport: dict[str, Any] = field(default_factory=dict)
+    workload: dict[str, Any] = field(default_factory=lambda: {"model": Bursts.model})
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+
+def load(file: Path, **overrides: Any) -> list[Experiment]:
+    """The experiments of a file; ``overrides`` replace top-level keys."""
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{file}: no such file; examples are in scripts/experiments") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UserError(f"{file}: cannot be read as TOML: {error}") from None
+    document.update({key: value for key, value in overrides.items() if value is not None})
+    return parse(document, file)
+
+
+def parse(document: Mapping[str, Any], file: Path) -> list[Experiment]:
+    """The experiments of a document, one for each protocol that it names."""
+    top: _Top = _build(_Top, document, file, "")
+    if top.engine not in ENGINES:
+        raise _choice(file, "engine", top.engine, ENGINES)
+    tables = top.protocol if isinstance(top.protocol, list) else [top.protocol]
+    if not tables:
+        raise UserError(f"{file}: protocol is empty; name at least one of {_list(PROTOCOLS)}")
+    experiments = []
+    for table in tables:
+        protocol, settings = _pick(PROTOCOLS, table, file, "protocol", key="name")
+        experiments.append(
+            Experiment(
+                name=_name(top.name, file),
+                seed=top.seed,
+                engine=top.engine,
+                packets=top.packets,
+                protocol=protocol,
+                settings=_build(protocol.Settings, settings, file, "protocol"),
+                topology=_model(MODELS, _absolute(top.topology, file), file, "topology"),
+                links=_build(Links, top.links, file, "links"),
+                overlay=_model(OVERLAYS, top.overlay, file, "overlay"),
+                transport=_build(Transport, top.transport, file, "transport"),
+                workload=_model(WORKLOADS, top.workload, file, "workload"),
+                file=file,
+            )
+        )
+    return experiments
+
+
+def _name(name: str, file: Path) -> str:
+    if not name or not all(c.isalnum() or c in "._-" for c in name) or name.startswith("."):
+        raise UserError(
+            f"{file}: name = {name!r} names a directory: use letters, digits, '-', '_' and '.'"
+        )
+    return name
+
+
+def _absolute(table: dict[str, Any], file: Path) -> dict[str, Any]:
+    """A path in an experiment is meant from where the experiment is."""
+    if isinstance(path := table.get("path"), str):
+        return {**table, "path": str((file.parent / path).resolve())}
+    return table
+
+
+def _model(registry: Mapping[str, type], table: dict[str, Any], file: Path, where: str) -> Any:
+    cls, rest = _pick(registry, table, file, where, key="model")
+    return _build(cls, rest, file, where)
+
+
+def _pick(
+    registry: Mapping[str, Any], table: dict[str, Any], file: Path, where: str, key: str
+) -> tuple[Any, dict[str, Any]]:
+    rest = dict(table)
+    name = rest.pop(key, None)
+    if name is None:
+        raise UserError(f"{file}: [{where}] needs the key {key!r}: one of {_list(registry)}")
+    if name not in registry:
+        raise _choice(file, f"{where}.{key}", name, registry)
+    return registry[name], rest
+
+
+def _build(cls: Any, table: Mapping[str, Any], file: Path, where: str) -> Any:
+    """An instance of a dataclass from a table; what does not fit is told in one sentence."""
+    try:
+        return TypeAdapter(cls).validate_json(json.dumps(table, default=str), strict=True)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        raise UserError(f"{file}: {_sentence(cls, problem, where)}") from None
+
+
+def _sentence(cls: Any, problem: Any, where: str) -> str:
+    path = [str(part) for part in problem["loc"]]
+    key = ".".join(([where] if where else []) + path)
+    table = f"[{where}]" if where else "the file"
+    match problem["type"]:
+        case "unexpected_keyword_argument" | "extra_forbidden":
+            known = [f.name for f in dataclasses.fields(cls)]
+            close = difflib.get_close_matches(path[-1], known, 1)
+            hint = f"did you mean {close[0]!r}?" if close else f"known are {_list(known)}"
+            return f"{table} has an unknown key {path[-1]!r}; {hint}"
+        case "missing" | "missing_argument":
+            return f"{table} needs the key {path[-1]!r}"
+        case "value_error":
+            return f"{where}: {problem['ctx']['error']}" if where else str(problem["ctx"]["error"])
+        case _:
+            should = problem["msg"].removeprefix("Input ")
+            return f"{key} = {problem['input']!r}: {should[0].lower()}{should[1:]}"
+
+
+def _choice(
+    file: Path, key: str, value: object, known: Mapping[str, Any] | tuple[str, ...]
+) -> UserError:
+    close = difflib.get_close_matches(str(value), known, 1)
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    return UserError(f"{file}: {key} = {value!r} is unknown; it is one of {_list(known)}{hint}")
+
+
+def _list(names: Any) -> str:
+    return ", ".join(map(str, names))
+
+
+def _plain(instance: Any) -> dict[str, Any]:
+    """A dataclass as TOML can say it, which has no word for None."""
+    return {k: v for k, v in dataclasses.asdict(instance).items() if v is not None}

@@ -1,0 +1,31 @@
+"""How a message becomes packets: UDP in IPv4 fragments on Ethernet, or bare as in the papers.
+
+The papers' 32-byte header stands for everything that a transport adds, so in their accounting a
+message is cut into packets of its own bytes and nothing else. On a real link each fragment also
+carries an Ethernet and an IP header, and the first one UDP's.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Literal
+
+Framing = Literal["udp", "bare"]
+
+ETHERNET, IP, UDP = 14, 20, 8
+
+
+@cache
+def frames(message_bytes: int, mtu: int, framing: Framing) -> tuple[int, ...]:
+    """Bytes on the link of each packet that a message of that size travels as."""
+    if framing == "bare":
+        room, left, header = mtu, message_bytes, 0
+    else:  # fragments are cut at multiples of eight bytes
+        room, left, header = mtu - IP, message_bytes + UDP, ETHERNET + IP
+        if left > room:
+            room -= room % 8
+    sizes = []
+    while left > room:
+        sizes.append(room + header)
+        left -= room
+    return (*sizes, left + header)

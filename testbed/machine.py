@@ -1,0 +1,140 @@
+"""What this machine can do: which engines run here, what is missing, and what mends it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.engines.virtual.errors import GuestError
+from testbed.engines.virtual.kernel import find_kernel
+
+GB = 1 << 30
+ROOM_GB = 2
+JAVA = 17
+
+
+@dataclass(frozen=True)
+class Ability:
+    """Something that a machine has or lacks."""
+
+    name: str
+    ok: bool
+    detail: str
+    remedy: str = ""
+    serves: str = ""
+
+
+def abilities(directory: Path) -> list[Ability]:
+    """All that matters, for runs below a directory."""
+    return [
+        python_packages(),
+        root(),
+        mininet(),
+        openvswitch(),
+        netem(),
+        virtual_kernel(),
+        java(),
+        memory(),
+        disk(directory),
+    ]
+
+
+def emulation_in_real_time() -> list[Ability]:
+    """What the mininet engine lacks here."""
+    return [check() for check in (root, mininet, openvswitch, netem) if not check().ok]
+
+
+def root() -> Ability:
+    """Namespaces and queues of the machine itself need root."""
+    ok = os.geteuid() == 0
+    return Ability("root", ok, "yes" if ok else "no", "run with sudo", "mininet")
+
+
+def mininet() -> Ability:
+    """Mininet is a Debian package of Debian's Python."""
+    ok = importlib.util.find_spec("mininet") is not None
+    remedy = "sudo apt-get install mininet"
+    return Ability(
+        "Mininet", ok, "installed" if ok else "not installed", remedy, "mininet, virtual"
+    )
+
+
+def openvswitch() -> Ability:
+    """A running Open vSwitch."""
+    remedy = "sudo apt-get install openvswitch-switch && sudo systemctl start openvswitch-switch"
+    done = _run("ovs-vsctl", "--timeout=3", "get", "Open_vSwitch", ".", "ovs_version")
+    if done is None:
+        return Ability("Open vSwitch", False, "not installed", remedy, "mininet, virtual")
+    if done.returncode:
+        detail = "installed, not running (the virtual engine starts its own)"
+        return Ability("Open vSwitch", False, detail, remedy, "mininet")
+    version = done.stdout.strip().strip('"')
+    return Ability("Open vSwitch", True, f"running, {version}", serves="mininet")
+
+
+def netem() -> Ability:
+    """Try it on a loopback interface of nobody's."""
+    unshare = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--net", "--map-root-user"]
+    done = _run(*unshare, "tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms")
+    ok = done is not None and done.returncode == 0
+    detail = "works" if ok else "this kernel has none, or does not let us"
+    return Ability("netem", ok, detail, "use --engine virtual, or the Vagrant VM", "mininet")
+
+
+def virtual_kernel() -> Ability:
+    """The user-mode kernel that scripts/setup builds."""
+    try:
+        detail, ok = str(find_kernel().path), True
+    except GuestError:
+        detail, ok = "not built", False
+    return Ability("virtual-time kernel", ok, detail, "scripts/setup", "virtual")
+
+
+def java() -> Ability:
+    """Spark needs it."""
+    remedy = f"sudo apt-get install openjdk-{JAVA}-jre-headless"
+    done = _run("java", "-version")
+    if done is None:
+        return Ability("Java", False, "not installed", remedy, "digest")
+    found = re.search(r'version "(\d+)', done.stderr + done.stdout)
+    version = int(found[1]) if found else 0
+    return Ability("Java", version >= JAVA, f"version {version}", remedy, "digest")
+
+
+def memory() -> Ability:
+    """What is available now."""
+    found = re.search(r"MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text())
+    free = int(found[1]) * 1024 if found else 0
+    remedy = "stop other programs, or run smaller experiments"
+    return Ability("free memory", free >= ROOM_GB * GB, f"{free / GB:.1f} GB", remedy, "all")
+
+
+def disk(directory: Path) -> Ability:
+    """Where the runs go."""
+    while not directory.exists():
+        directory = directory.parent
+    free = shutil.disk_usage(directory).free
+    remedy = "make room, or choose another directory with --runs"
+    return Ability("free disk", free >= ROOM_GB * GB, f"{free / GB:.1f} GB", remedy, "all")
+
+
+def python_packages() -> Ability:
+    """Those that are only imported when they are needed."""
+    wanted = ("scapy", "pyroute2", "matplotlib")
+    missing = [name for name in wanted if importlib.util.find_spec(name) is None]
+    detail = f"missing: {', '.join(missing)}" if missing else "installed"
+    return Ability("Python packages", not missing, detail, "scripts/setup", "all")
+
+
+def _run(*command: str) -> subprocess.CompletedProcess[str] | None:
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+    except (FileNotFoundError, PermissionError):
+        return None
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(command, 1, "", "no answer")

@@ -1,0 +1,90 @@
+"""The network of an experiment: the physical graph with its links, and the overlay upon it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import networkx as nx
+
+from testbed.errors import UserError
+from testbed.experiment import Experiment
+from testbed.seeds import stream
+
+
+@dataclass(frozen=True)
+class Network:
+    """What ``network.json`` holds."""
+
+    graph: nx.Graph[int]
+    overlay: nx.Graph[int] | None
+
+    @property
+    def processes(self) -> int:
+        """One process on every node."""
+        return self.graph.number_of_nodes()
+
+    def neighbours(self, node: int) -> tuple[int, ...]:
+        """A node's neighbours in the overlay."""
+        return tuple(sorted(self.overlay[node])) if self.overlay is not None else ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, complete: the graph can be built from it again."""
+        return {
+            "nodes": [{"id": node, **self.graph.nodes[node]} for node in sorted(self.graph.nodes)],
+            "links": [
+                {"a": a, "b": b, **self.graph.edges[a, b]}
+                for a, b in sorted(map(sorted, self.graph.edges))
+            ],
+            "overlay": None if self.overlay is None else sorted(map(sorted, self.overlay.edges)),
+            "generated": dict(self.graph.graph),
+        }
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> Network:
+        """The network that ``to_json`` wrote."""
+        graph: nx.Graph[int] = nx.Graph(**content["generated"])
+        for node in content["nodes"]:
+            graph.add_node(node["id"], **{k: v for k, v in node.items() if k != "id"})
+        for link in content["links"]:
+            attributes = {k: v for k, v in link.items() if k not in ("a", "b")}
+            graph.add_edge(link["a"], link["b"], **attributes)
+        overlay = None if content["overlay"] is None else nx.Graph(map(tuple, content["overlay"]))
+        return cls(graph, overlay)
+
+
+def build_network(experiment: Experiment) -> Network:
+    """Generate the experiment's network from its seed, and see that the experiment fits it."""
+    where = experiment.file or experiment.name
+    try:
+        graph = experiment.topology.generate(stream(experiment.seed, "topology"))
+        experiment.links.apply(graph, stream(experiment.seed, "links"))
+    except (ValueError, OSError) as error:
+        raise UserError(f"{where}: topology: {error}") from None
+    processes = graph.number_of_nodes()
+    if processes < 2:
+        raise UserError(f"{where}: topology has {processes} node; a multicast needs at least 2")
+    if not nx.is_connected(graph):
+        parts = nx.number_connected_components(graph)
+        raise UserError(
+            f"{where}: topology: the graph falls into {parts} parts that no link joins; "
+            "every node must be able to reach every other"
+        )
+    if experiment.workload.senders > processes:
+        raise UserError(
+            f"{where}: workload.senders = {experiment.workload.senders}, "
+            f"but the topology has only {processes} nodes"
+        )
+    return Network(graph, _overlay(experiment, processes))
+
+
+def _overlay(experiment: Experiment, processes: int) -> nx.Graph[int] | None:
+    if not experiment.protocol.needs_overlay:
+        return None
+    try:
+        overlay: nx.Graph[int] = experiment.overlay.generate(
+            processes, stream(experiment.seed, "overlay")
+        )
+    except ValueError as error:
+        raise UserError(f"{experiment.file or experiment.name}: overlay: {error}") from None
+    return overlay

@@ -1,0 +1,153 @@
+"""A node: one protocol instance, the application above it, and what is written down of both.
+
+Every engine drives its processes through this class, so that effects mean the same on all of them.
+An engine gives a node its network: how to send, and how to be woken.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Hashable
+from typing import Protocol as Interface
+
+from protocols import (
+    CancelTimer,
+    Count,
+    Deliver,
+    Discard,
+    Effects,
+    Hold,
+    Message,
+    MessageId,
+    Multicast,
+    Protocol,
+    Send,
+    SetTimer,
+)
+from testbed.events import EventLog
+from testbed.workload import Workload
+
+
+class Network(Interface):
+    """What an engine does for a node."""
+
+    def unicast(self, sender: int, peers: tuple[int, ...], message: Message) -> None:
+        """Take a copy of a message to each of these processes."""
+
+    def multicast(self, sender: int, peers: tuple[int, ...], message: Message) -> None:
+        """Take one copy of a message to all of these processes."""
+
+    def set_timer(self, node: Node, timer: Hashable, delay: int) -> None:
+        """Call the node's ``timeout`` after a while."""
+
+    def cancel_timer(self, node: Node, timer: Hashable) -> None:
+        """Do not call it."""
+
+
+class Meter:
+    """What is measured at the nodes: delays, delivery queues, the protocol's own counters."""
+
+    def __init__(self) -> None:
+        self.sent = 0
+        self.delivered = 0
+        self.delays = array("q")
+        self.queue_longest = 0
+        self.queue_time = 0  # messages × nanoseconds that they waited in delivery queues
+        self.discarded: Counter[str] = Counter()
+        self.counted: Counter[str] = Counter()
+
+
+class Node:
+    """Drives one protocol instance."""
+
+    __slots__ = (
+        "held",
+        "id",
+        "log",
+        "meter",
+        "multicasts",
+        "network",
+        "processes",
+        "protocol",
+        "workload",
+    )
+
+    def __init__(
+        self,
+        protocol: Protocol,
+        workload: Workload,
+        network: Network,
+        log: EventLog,
+        meter: Meter,
+    ) -> None:
+        self.protocol = protocol
+        self.id = protocol.me
+        self.processes = protocol.place.processes
+        self.workload = workload
+        self.network = network
+        self.log = log
+        self.meter = meter
+        self.multicasts = 0
+        self.held: dict[MessageId, int] = {}
+
+    def multicast(self, payload: bytes, now: int) -> None:
+        """The application sends to all."""
+        self.multicasts += 1
+        self.meter.sent += 1
+        self.log.send(now, self.id, MessageId(self.id, self.multicasts), None, len(payload))
+        self._perform(self.protocol.multicast(payload, None, now), now)
+
+    def receive(self, message: Message, sender: int, now: int) -> None:
+        """The network has brought a message."""
+        self._perform(self.protocol.receive(message, sender, now), now)
+
+    def timeout(self, timer: Hashable, now: int) -> None:
+        """A timer has run out."""
+        self._perform(self.protocol.timeout(timer, now), now)
+
+    def _perform(self, effects: Effects, now: int) -> None:
+        for effect in effects:
+            if isinstance(effect, Send):
+                self.network.unicast(self.id, *effect)
+            elif isinstance(effect, Discard):
+                self.meter.discarded[effect.reason] += 1
+                if self.held:
+                    self._release(effect.message, now)
+            elif isinstance(effect, Deliver):
+                self._deliver(effect.message, now)
+            elif isinstance(effect, Hold):
+                self._hold(effect, now)
+            elif isinstance(effect, Multicast):
+                self.network.multicast(self.id, *effect)
+            elif isinstance(effect, SetTimer):
+                self.network.set_timer(self, *effect)
+            elif isinstance(effect, CancelTimer):
+                self.network.cancel_timer(self, effect.timer)
+            elif isinstance(effect, Count):
+                self.meter.counted[effect.name] += effect.amount
+            else:
+                raise TypeError(f"{self.protocol.name} yields {effect!r}, which is no effect")
+
+    def _deliver(self, message: Message, now: int) -> None:
+        meter = self.meter
+        meter.delivered += 1
+        if message.source != self.id:
+            meter.delays.append(now - message.sent_at)
+            if self.held:
+                self._release(message, now)
+        self.log.deliver(now, self.id, message.source, message.seq)
+        answer = self.workload.answer(self.id, message, self.processes)
+        if answer is not None:
+            self.multicast(answer, now)
+
+    def _hold(self, hold: Hold, now: int) -> None:
+        name = hold.message.id
+        self.held.setdefault(name, now)
+        self.meter.queue_longest = max(self.meter.queue_longest, len(self.held))
+        self.log.hold(now, self.id, name, hold.waits_for)
+
+    def _release(self, message: Message, now: int) -> None:
+        since = self.held.pop(message.id, None)
+        if since is not None:
+            self.meter.queue_time += now - since

@@ -1,0 +1,74 @@
+"""Running an experiment: from its description to a complete, checked run directory."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from testbed import machine
+from testbed.check import Verdict, check_run
+from testbed.errors import UserError
+from testbed.experiment import Experiment
+from testbed.network import build_network
+from testbed.rundir import RunDirectory
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that has ended: where it is, its figures, and the oracle's verdict."""
+
+    path: Path
+    experiment: Experiment
+    summary: dict[str, Any]
+    verdict: Verdict
+
+
+def choose_engine(engine: str) -> tuple[str, str]:
+    """The engine that is meant, and why; "auto" prefers the real thing."""
+    if engine != "auto":
+        return engine, "as asked for"
+    missing = [ability.name for ability in machine.emulation_in_real_time()]
+    if not missing:
+        return "mininet", "root, netem and Open vSwitch are here"
+    if not machine.mininet().ok or not machine.virtual_kernel().ok:
+        raise UserError(
+            f"no emulation here: Mininet on this kernel lacks {', '.join(missing)}, and Mininet in "
+            "virtual time lacks what scripts/setup installs; run that, or use --engine simulate"
+        )
+    return "virtual", f"Mininet on this kernel lacks {', '.join(missing)}"
+
+
+def run_experiment(experiment: Experiment, runs: Path, progress: Progress) -> Run:
+    """Run one experiment below ``runs`` and check it."""
+    experiment = replace(experiment, engine=choose_engine(experiment.engine)[0])
+    engine = importlib.import_module(f"testbed.engines.{experiment.engine}")
+    network = build_network(experiment)
+    label = f"{experiment.protocol.name}-{network.processes}"
+    with RunDirectory.create(
+        runs,
+        experiment.name,
+        label,
+        engine=experiment.engine,
+        protocol=experiment.protocol.name,
+        seed=experiment.seed,
+    ) as directory:
+        directory.write_text("experiment.toml", experiment.to_toml())
+        directory.write_json("network.json", network.to_json())
+        figures = engine.run(experiment, network, directory, progress)
+        verdict = check_run(directory.path, lambda done, of: progress("check", done, of))
+        summary = {
+            "experiment": experiment.name,
+            "protocol": experiment.protocol.name,
+            "seed": experiment.seed,
+            "engine": experiment.engine,
+            **figures,
+            "verdict": verdict.verdict,
+        }
+        directory.write_json("summary.json", summary)
+        directory.manifest["verdict"] = verdict.verdict
+    return Run(directory.path, experiment, summary, verdict)

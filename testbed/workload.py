@@ -1,0 +1,197 @@
+"""Workloads: when which process multicasts how much, and who answers what it has delivered.
+
+A workload is drawn from the seed alone, so that every engine runs the same one. ``sends`` gives what
+the application sends of its own accord; ``answer`` what it sends in answer to a delivery, at once.
+Every workload has an end: the paper's saturates its links, so that its delays mean nothing without
+the length of the run.
+"""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from heapq import merge
+from typing import Any, ClassVar, NamedTuple
+from zlib import crc32
+
+from protocols import Message
+
+NS_PER_MS = 1_000_000
+LONGEST_PAYLOAD = 60_000  # a datagram holds 65,507 bytes, header and control information included
+
+
+class Sending(NamedTuple):
+    """The application of a node sends at this time."""
+
+    at: int
+    node: int
+    payload: bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """What all workloads have in common: so many senders, drawn at random, for so long."""
+
+    senders: int = 10
+    payload_bytes: int = 0
+    duration_ms: float = 10.0
+
+    model: ClassVar[str]
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+    def __post_init__(self) -> None:
+        at_least("senders", self.senders, 1)
+        if not 0 <= self.payload_bytes <= LONGEST_PAYLOAD:
+            raise ValueError(
+                f"payload_bytes must be from 0 to {LONGEST_PAYLOAD}, not {self.payload_bytes}"
+            )
+        above_zero("duration_ms", self.duration_ms)
+
+    @property
+    def duration(self) -> int:
+        """Nanoseconds after which no process sends of its own accord."""
+        return round(self.duration_ms * NS_PER_MS)
+
+    def sends(self, processes: int, rng: random.Random) -> Iterator[Sending]:
+        """All that is sent unasked, in order of time."""
+        payload = self.payload()
+        senders = sorted(rng.sample(range(processes), self.senders))
+        for at, node in merge(
+            *([(t, s) for t in self.times(random.Random(rng.random()))] for s in senders)
+        ):
+            yield Sending(at, node, payload)
+
+    def times(self, rng: random.Random) -> Iterator[int]:
+        """When one sender sends."""
+        raise NotImplementedError
+
+    def payload(self) -> bytes:
+        """What a message carries."""
+        return bytes(self.payload_bytes)
+
+    def answer(self, node: int, message: Message, processes: int) -> bytes | None:
+        """What a node sends at once, having delivered this message."""
+        return None
+
+    def answers_per_message(self) -> int:
+        """How many messages one that is sent unasked brings about in all."""
+        return 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bursts(Workload):
+    """Friedman & Manor's: every sender sends a burst at the beginning of each interval."""
+
+    burst: int = 10
+    interval_ms: float = 1.0
+
+    model: ClassVar[str] = "bursts"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least("burst", self.burst, 1)
+        above_zero("interval_ms", self.interval_ms)
+
+    def times(self, rng: random.Random) -> Iterator[int]:
+        """All messages of a burst at one instant."""
+        interval = max(1, round(self.interval_ms * NS_PER_MS))
+        for start in range(0, self.duration, interval):
+            yield from [start] * self.burst
+
+
+@dataclass(frozen=True, kw_only=True)
+class Steady(Workload):
+    """Every sender sends one message each interval, all out of step."""
+
+    interval_ms: float = 1.0
+
+    model: ClassVar[str] = "steady"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        above_zero("interval_ms", self.interval_ms)
+
+    def times(self, rng: random.Random) -> Iterator[int]:
+        """An interval apart, from a random phase on."""
+        interval = max(1, round(self.interval_ms * NS_PER_MS))
+        yield from range(rng.randrange(interval), self.duration, interval)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Poisson(Workload):
+    """Every sender sends at random, so many messages a second on average."""
+
+    rate_per_s: float = 100.0
+
+    model: ClassVar[str] = "poisson"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        above_zero("rate_per_s", self.rate_per_s)
+
+    def times(self, rng: random.Random) -> Iterator[int]:
+        """Exponential gaps."""
+        at = 0.0
+        while (at := at + rng.expovariate(self.rate_per_s) * 1e9) < self.duration:
+            yield int(at)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reply(Steady):
+    """Steady senders, and for each message some nodes that answer it as soon as they deliver it.
+
+    Answers are answered in turn, ``depth`` times: long causal chains with no pause in them, which
+    is what a wrong protocol stumbles over. The payload's first four bytes say how deep a message is.
+    """
+
+    payload_bytes: int = 4
+    answers: int = 1
+    depth: int = 5
+
+    model: ClassVar[str] = "reply"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least("payload_bytes", self.payload_bytes, 4)
+        at_least("answers", self.answers, 1)
+        at_least("depth", self.depth, 1)
+        if self.answers_per_message() > 1_000_000:
+            raise ValueError(
+                f"answers = {self.answers} and depth = {self.depth} make more than a million "
+                "answers to each message"
+            )
+
+    def answer(self, node: int, message: Message, processes: int) -> bytes | None:
+        """Who answers is drawn from the message's name, so that all nodes agree on it."""
+        depth = int.from_bytes(message.payload[:4], "big")
+        if depth >= self.depth or node == message.source:
+            return None
+        draw = crc32(struct.pack("!II", message.source, message.seq))
+        # the processes other than the source, counted from a random one of them
+        turn = ((node - message.source - 1) % processes - draw) % (processes - 1)
+        if turn >= self.answers:
+            return None
+        return (depth + 1).to_bytes(4, "big") + bytes(self.payload_bytes - 4)
+
+    def answers_per_message(self) -> int:
+        """A tree of answers."""
+        return sum(self.answers**level for level in range(1, self.depth + 1))
+
+
+WORKLOADS: dict[str, type[Workload]] = {
+    workload.model: workload for workload in (Bursts, Steady, Poisson, Reply)
+}
+
+
+def at_least(name: str, value: int, least: int) -> None:
+    """Refuse a count that is too small."""
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, not {value}")
+
+
+def above_zero(name: str, value: float) -> None:
+    """Refuse a duration or a rate that is not positive."""
+    if not 0 < value < float("inf"):
+        raise ValueError(f"{name} must be above 0, not {value}")

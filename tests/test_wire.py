@@ -1,0 +1,99 @@
+"""The wire format: what is accounted is what is sent, and strange bytes are only ever refused."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocols import PROTOCOLS, Message, Protocol, WireError
+from protocols.timestamp import Stamped
+from protocols.wire import HEADER, decode_header
+
+U16, U32, U64 = (st.integers(0, 2**bits - 1) for bits in (16, 32, 64))
+RUN, PROCESSES = 0xC0FFEE, 7
+
+
+@st.composite
+def messages(draw: st.DrawFn, protocol: type[Protocol]) -> Message:
+    """A message of each kind that the protocol has."""
+    kind = draw(st.sampled_from(protocol.messages))
+    common = {
+        "source": draw(st.integers(0, PROCESSES - 1)),
+        "seq": draw(U32),
+        "payload": draw(st.binary(max_size=60)),
+        "sent_at": draw(U64),
+        "group": draw(U16),
+    }
+    if kind is Stamped:
+        entries = draw(st.lists(U32, min_size=PROCESSES, max_size=PROCESSES))
+        return Stamped(**common, vector=np.array(entries, np.int64))
+    assert kind is Message
+    return Message(**common)
+
+
+def fields(message: Message) -> dict[str, object]:
+    values = {
+        name: getattr(message, name) for name in ("source", "seq", "payload", "sent_at", "group")
+    }
+    return {**values, "kind": message.kind, "control": message.encode_control()}
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=PROTOCOLS)
+@given(data=st.data())
+def test_what_is_accounted_is_what_is_sent(protocol: type[Protocol], data: st.DataObject) -> None:
+    message = data.draw(messages(protocol))
+    codec = protocol.codec(RUN, PROCESSES)
+    encoded = codec.encode(message)
+    assert len(encoded) == message.size
+    assert len(encoded) == 32 + message.control_size + len(message.payload)
+    assert fields(codec.decode(encoded)) == fields(message)
+    assert codec.encode(codec.decode(encoded)) == encoded
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=PROTOCOLS)
+@given(data=st.binary(max_size=200))
+def test_arbitrary_bytes_raise_only_the_wire_error(protocol: type[Protocol], data: bytes) -> None:
+    with pytest.raises(WireError):
+        protocol.codec(RUN, PROCESSES).decode(data)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=PROTOCOLS)
+@given(data=st.data())
+def test_damaged_messages_are_refused(protocol: type[Protocol], data: st.DataObject) -> None:
+    codec = protocol.codec(RUN, PROCESSES)
+    encoded = bytearray(codec.encode(data.draw(messages(protocol))))
+    bit = data.draw(st.integers(0, 8 * len(encoded) - 1))
+    if bit // 8 != 5:  # the unused byte: checked as well
+        encoded[bit // 8] ^= 1 << bit % 8
+    else:
+        encoded[5] ^= 0xFF
+    with pytest.raises(WireError):
+        codec.decode(bytes(encoded))
+    with pytest.raises(WireError):
+        codec.decode(bytes(encoded[: data.draw(st.integers(0, len(encoded) - 1))]))
+
+
+def test_header_is_32_bytes_and_readable_without_the_protocol() -> None:
+    codec = PROTOCOLS["timestamp"].codec(RUN, 3)
+    encoded = codec.encode(Stamped(2, 9, b"abc", 77, 5, vector=np.array([1, 2, 9])))
+    header = decode_header(encoded)
+    assert HEADER.size == 32
+    assert (header.run, header.source, header.seq, header.sent_at) == (RUN, 2, 9, 77)
+    assert (header.group, header.control_size, header.kind) == (5, 12, Stamped.kind)
+    assert encoded[32:44] == bytes([0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 9])
+
+
+def test_messages_of_other_runs_and_protocols_are_refused() -> None:
+    encoded = PROTOCOLS["overlay"].codec(RUN, 3).encode(Message(2, 1))
+    for codec in (
+        PROTOCOLS["overlay"].codec(RUN + 1, 3),
+        PROTOCOLS["timestamp"].codec(RUN, 3),
+        PROTOCOLS["overlay"].codec(RUN, 2),
+    ):
+        with pytest.raises(WireError):
+            codec.decode(encoded)
+
+
+def test_every_protocol_has_a_name_and_a_wire_id_of_its_own() -> None:
+    assert len({protocol.wire_id for protocol in PROTOCOLS.values()}) == len(PROTOCOLS)
+    assert all(protocol.name == name for name, protocol in PROTOCOLS.items())

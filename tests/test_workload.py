@@ -1,0 +1,83 @@
+"""Workloads: drawn from the seed alone, with an end, and answers that all nodes agree on."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocols import Message
+from testbed.workload import WORKLOADS, Bursts, Poisson, Reply, Steady, Workload
+
+
+def sends(workload: Workload, processes: int = 16, seed: int = 1) -> list[tuple[int, int, bytes]]:
+    return list(workload.sends(processes, random.Random(seed)))
+
+
+def test_the_papers_bursts() -> None:
+    """10 senders, bursts of 10 each millisecond: 1,000 messages in 10 ms."""
+    found = sends(Bursts(senders=10, burst=10, interval_ms=1, duration_ms=10, payload_bytes=3))
+    assert len(found) == 1000
+    assert len({node for _, node, _ in found}) == 10
+    assert {at for at, _, _ in found} == {ms * 1_000_000 for ms in range(10)}
+    assert {payload for _, _, payload in found} == {bytes(3)}
+
+
+@pytest.mark.parametrize("model", WORKLOADS)
+def test_every_workload_is_ordered_ends_and_repeats(model: str) -> None:
+    workload = WORKLOADS[model](senders=5, duration_ms=20)
+    found = sends(workload)
+    assert found == sorted(found, key=lambda s: (s[0], s[1]))
+    assert found == sends(workload)
+    assert found != sends(workload, seed=2)
+    assert all(0 <= at < 20_000_000 for at, _, _ in found)
+
+
+def test_steady_senders_are_out_of_step() -> None:
+    found = sends(Steady(senders=8, interval_ms=2, duration_ms=20))
+    assert len(found) == 80
+    assert len({at % 2_000_000 for at, _, _ in found}) == 8
+
+
+def test_poisson_has_its_rate() -> None:
+    found = sends(Poisson(senders=10, rate_per_s=1000, duration_ms=1000))
+    assert abs(len(found) - 10_000) < 400  # four standard deviations
+
+
+@given(
+    source=st.integers(0, 8),
+    seq=st.integers(1, 1000),
+    answers=st.integers(1, 12),
+    depth=st.integers(0, 4),
+)
+def test_as_many_nodes_answer_as_should(source: int, seq: int, answers: int, depth: int) -> None:
+    reply = Reply(answers=answers, depth=3, payload_bytes=9)
+    message = Message(source, seq, depth.to_bytes(4, "big") + bytes(5))
+    found = {node: reply.answer(node, message, 9) for node in range(9)}
+    answerers = {node for node, payload in found.items() if payload is not None}
+    assert source not in answerers
+    assert len(answerers) == (min(answers, 8) if depth < 3 else 0)
+    assert all(
+        len(found[n]) == 9 and int.from_bytes(found[n][:4], "big") == depth + 1 for n in answerers
+    )
+
+
+def test_answers_are_counted_as_a_tree() -> None:
+    assert Reply(answers=2, depth=3).answers_per_message() == 2 + 4 + 8
+    assert Steady().answers_per_message() == 0
+
+
+@pytest.mark.parametrize(
+    ("values", "key"),
+    [
+        ({"senders": 0}, "senders"),
+        ({"payload_bytes": -1}, "payload_bytes"),
+        ({"payload_bytes": 70_000}, "payload_bytes"),
+        ({"duration_ms": 0.0}, "duration_ms"),
+        ({"burst": 0}, "burst"),
+        ({"interval_ms": float("nan")}, "interval_ms"),
+    ],
+)
+def test_values_out_of_range_are_named(values: dict[str, float], key: str) -> None:
+    with pytest.raises(ValueError, match=key):
+        Bursts(**values)

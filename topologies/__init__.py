@@ -1,0 +1,46 @@
+"""Networks as graphs: models, files, links, overlays, routes and figures.
+
+Nothing here knows of protocols or engines, and nothing touches the world but the two readers and
+the one writer of graph files.
+
+    models        GT-ITM's flat, hierarchical and transit–stub graphs, textbook graphs, files
+    links         delay, bandwidth, queue and loss of every link
+    overlays      hypercube and other graphs among processes
+    routing       shortest-path trees, the same for simulator and switches
+    figures       degrees, distances, connectivity
+"""
+
+from topologies.alt import decode_alt, encode_alt, read_alt, write_alt
+from topologies.errors import TopologyError
+from topologies.figures import Figures, describe
+from topologies.graph import Graph
+from topologies.itm import Specification, decode_itm, read_itm
+from topologies.level import Level
+from topologies.links import Links
+from topologies.models import MODELS, Model
+from topologies.overlays import OVERLAYS, Overlay
+from topologies.routing import children, path, shortest_path_tree, shortest_path_trees
+
+__all__ = [
+    "MODELS",
+    "OVERLAYS",
+    "Figures",
+    "Graph",
+    "Level",
+    "Links",
+    "Model",
+    "Overlay",
+    "Specification",
+    "TopologyError",
+    "children",
+    "decode_alt",
+    "decode_itm",
+    "describe",
+    "encode_alt",
+    "path",
+    "read_alt",
+    "read_itm",
+    "shortest_path_tree",
+    "shortest_path_trees",
+    "write_alt",
+]

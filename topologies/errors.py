@@ -1,0 +1,51 @@
+"""The one error of this package, and the range checks that raise it.
+
+Every message is one sentence that names the field, the value and what would be right, because a
+student reads it under a TOML file and not under a traceback.  The checks are written so that a
+NaN fails them too.
+"""
+
+
+class TopologyError(ValueError):
+    """What was asked for cannot be built: a parameter, a file or a graph is not as it must be."""
+
+
+def require(condition: bool, message: str) -> None:
+    """Raise a TopologyError with this message unless the condition holds."""
+    if not condition:
+        raise TopologyError(message)
+
+
+def at_least(field: str, value: float, low: float) -> None:
+    """Demand value >= low."""
+    require(value >= low, f"{field} = {value} is out of range: it must be at least {low}")
+
+
+def above(field: str, value: float, low: float) -> None:
+    """Demand value > low."""
+    require(value > low, f"{field} = {value} is out of range: it must be above {low}")
+
+
+def probability(field: str, value: float) -> None:
+    """Demand 0 < value <= 1."""
+    require(0 < value <= 1, f"{field} = {value} is out of range: it must be above 0 and at most 1")
+
+
+def fraction(field: str, value: float) -> None:
+    """Demand 0 <= value <= 1."""
+    require(0 <= value <= 1, f"{field} = {value} is out of range: it must be from 0 to 1")
+
+
+def fits(nodes: int, scale: int) -> None:
+    """Demand that so many nodes find distinct points on a grid of scale × scale."""
+    at_least("scale", scale, 1)
+    require(
+        nodes <= scale * scale,
+        f"nodes = {nodes} is out of range: scale = {scale} offers {scale * scale} grid points, "
+        f"so nodes must be at most {scale * scale} (or scale at least {_side(nodes)})",
+    )
+
+
+def _side(nodes: int) -> int:
+    side = int(nodes**0.5)
+    return side if side * side >= nodes else side + 1

@@ -1,0 +1,60 @@
+"""A topology from a file: a graph that GT-ITM made, or a specification of which one is drawn.
+
+A file named `….alt` is a graph (see `topologies.alt`).  Any other is a specification (see
+`topologies.itm`), of which graph number `graph` is taken, counted from 0.  In both cases the file
+alone decides the graph, so that runs with different seeds share it.
+"""
+
+import random
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import networkx as nx
+
+from topologies import errors
+from topologies.alt import read_alt
+from topologies.flat import STRICT
+from topologies.graph import Graph
+from topologies.itm import read_itm
+
+
+@dataclass(frozen=True)
+class File:
+    """The graph in a file."""
+
+    model: ClassVar[str] = "file"
+    path: str
+    graph: int = 0
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    def __post_init__(self) -> None:
+        errors.require(bool(self.path), "path is empty: it must name an .alt or itm file")
+        errors.at_least("graph", self.graph, 0)
+
+    def generate(self, rng: random.Random) -> Graph:
+        """Read the graph, or draw it with the seed of its specification."""
+        if Path(self.path).suffix.lower() == ".alt":
+            graph = read_alt(self.path)
+        else:
+            specifications = read_itm(self.path)
+            errors.require(
+                self.graph < len(specifications),
+                f"graph = {self.graph} is out of range: {self.path} specifies "
+                f"{len(specifications)}, so it must be from 0 to {len(specifications) - 1}",
+            )
+            graph = specifications[self.graph].generate()
+        self._check(graph)
+        graph.graph["file"] = asdict(self)
+        return graph
+
+    def _check(self, graph: Graph) -> None:
+        errors.require(
+            len(graph) > 1, f"{self.path} has {len(graph)} nodes: it must have 2 or more"
+        )
+        parts = list(nx.connected_components(graph))
+        errors.require(
+            len(parts) == 1,
+            f"{self.path} holds a graph in {len(parts)} parts (node {min(parts[-1])} cannot be "
+            f"reached from node {min(parts[0])}): it must be connected",
+        )

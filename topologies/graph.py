@@ -1,0 +1,41 @@
+"""The graph that everything here makes and everything else takes.
+
+A `networkx.Graph` whose nodes are 0..n-1.  A node has a `name` and a place `x`, `y`; an edge has a
+`length` (in grid units) and, where GT-ITM gives it one, a `policy` weight, the cost of crossing
+it.  `topologies.links` adds delay, bandwidth, queue and loss.  The graph itself carries `model`,
+`tries` (draws until it was connected) and `parameters`.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import networkx as nx
+
+if TYPE_CHECKING:
+    Graph: TypeAlias = nx.Graph[int]
+else:
+    Graph = nx.Graph
+
+Edge = tuple[int, int, float]
+"""Two nodes and the length."""
+WeightedEdge = tuple[int, int, float, int]
+"""The same and GT-ITM's policy weight."""
+
+
+def build_graph(
+    names: Sequence[str],
+    points: Sequence[tuple[float, float]],
+    edges: Iterable[Edge] | Iterable[WeightedEdge],
+    **about: Any,
+) -> Graph:
+    """Make a graph, its edges in order; `about` becomes the graph's own attributes.
+
+    Of two edges between the same nodes the shorter stays: there is one link at most.
+    """
+    graph: Graph = nx.Graph(**about)
+    for node, (name, (x, y)) in enumerate(zip(names, points, strict=True)):
+        graph.add_node(node, name=name, x=float(x), y=float(y))
+    for i, j, length, *policy in sorted((min(e[:2]), max(e[:2]), *e[2:]) for e in edges):
+        if not graph.has_edge(i, j):
+            graph.add_edge(i, j, length=float(length), **({"policy": policy[0]} if policy else {}))
+    return graph

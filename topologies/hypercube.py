@@ -1,0 +1,48 @@
+"""The incomplete hypercube: an overlay for any number of nodes that keeps log n neighbours.
+
+A hypercube of D dimensions joins the numbers 0..2^D - 1 that differ in one bit.  When n is no power
+of two, merely leaving out the numbers from n on may leave a node with a single neighbour (as at
+n = 2^m + 1).  Here instead every missing number j is stood in for by j with its top bit cleared, a
+number that always exists, and whoever stands in takes over the neighbours of the missing:
+
+    rep(j) = j if j < n else j - 2^(D-1),   joined: rep(a), rep(b) for all a, b that differ in a bit
+
+Friedman & Manor (2004) want "log n" neighbours and disjoint paths of such a graph without printing
+its rule; this rule gives them, and a node needs only n to work out its own neighbours.  With
+D = ceil(log2 n), for n from 2: node connectivity and least degree are equal, D if n = 2^D or
+n >= 3·2^(D-2), else D - 1; the greatest degree is at most max(D, 2D - 2), the diameter at most D.
+"""
+
+import networkx as nx
+
+from topologies.graph import Graph
+
+
+def dimension(nodes: int) -> int:
+    """Return the number of bits that the nodes' numbers need, at least 1."""
+    return max(1, (nodes - 1).bit_length())
+
+
+def hypercube_neighbours(node: int, nodes: int) -> set[int]:
+    """Return the neighbours of a node in the incomplete hypercube of so many nodes."""
+    bits = dimension(nodes)
+    top = 1 << (bits - 1)
+    found = {_stand_in(node ^ (1 << k), nodes, top) for k in range(bits)}
+    partner = node + top
+    if node < top and partner >= nodes:
+        # The partner is missing and this node stands in for it: links to the partner's existing
+        # neighbours come along, or the high half would not hear what the low half floods.
+        found |= {partner ^ (1 << k) for k in range(bits - 1) if partner ^ (1 << k) < nodes}
+    return {other for other in found if other != node and other < nodes}
+
+
+def hypercube(nodes: int) -> Graph:
+    """Return the incomplete hypercube of so many nodes."""
+    graph: Graph = nx.empty_graph(nodes)
+    for node in range(nodes):
+        graph.add_edges_from((node, other) for other in sorted(hypercube_neighbours(node, nodes)))
+    return graph
+
+
+def _stand_in(number: int, nodes: int, top: int) -> int:
+    return number if number < nodes else number - top

@@ -1,0 +1,42 @@
+"""The registry of graph models: the names that an experiment may give."""
+
+import random
+from typing import ClassVar, Protocol
+
+from topologies.files import File
+from topologies.flat import DoarLeslie, Exponential, Locality, PureRandom, Waxman1, Waxman2
+from topologies.graph import Graph
+from topologies.hierarchical import Hierarchical
+from topologies.textbook import Grid, Line, Ring, Star
+from topologies.transit_stub import TransitStub
+
+
+class Model(Protocol):
+    """A graph model: a frozen dataclass of its parameters that can draw a graph."""
+
+    model: ClassVar[str]
+
+    def generate(self, rng: random.Random) -> Graph:
+        """Return a connected graph as described in `topologies.graph`."""
+        ...
+
+
+MODELS: dict[str, type[Model]] = {
+    kind.model: kind
+    for kind in (
+        PureRandom,
+        Waxman1,
+        Waxman2,
+        DoarLeslie,
+        Exponential,
+        Locality,
+        Hierarchical,
+        TransitStub,
+        Line,
+        Ring,
+        Star,
+        Grid,
+        File,
+    )
+}
+"""The models by name."""

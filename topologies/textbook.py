@@ -1,0 +1,113 @@
+"""Line, ring, star and grid: graphs on which a lab's answer can be worked out by hand.
+
+Neighbours lie ten units apart, so that every link is alike, and nodes are numbered along the line
+or ring, row by row in the grid, and from the hub of the star.
+"""
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import ClassVar
+
+import networkx as nx
+
+from topologies import errors
+from topologies.flat import STRICT
+from topologies.graph import Graph, build_graph
+
+SPACING = 10.0
+
+
+class _Textbook:
+    model: ClassVar[str]
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    def _build(self, plain: Graph, points: Sequence[tuple[float, float]]) -> Graph:
+        return build_graph(
+            [str(node) for node in range(len(points))],
+            points,
+            [(i, j, SPACING) for i, j in plain.edges],
+            model=self.model,
+            tries=1,
+            parameters=asdict(self),  # type: ignore[call-overload]  # every model is a dataclass
+        )
+
+
+def _circle(count: int, radius: float) -> list[tuple[float, float]]:
+    turns = [2 * math.pi * k / count for k in range(count)]
+    return [(radius * math.cos(turn), radius * math.sin(turn)) for turn in turns]
+
+
+@dataclass(frozen=True)
+class Line(_Textbook):
+    """0 - 1 - 2 - … - n-1."""
+
+    model: ClassVar[str] = "line"
+    nodes: int
+
+    def __post_init__(self) -> None:
+        errors.at_least("nodes", self.nodes, 2)
+
+    def generate(self, rng: random.Random) -> Graph:
+        """Return the line; nothing is random about it."""
+        return self._build(
+            nx.path_graph(self.nodes), [(SPACING * k, 0.0) for k in range(self.nodes)]
+        )
+
+
+@dataclass(frozen=True)
+class Ring(_Textbook):
+    """A closed line."""
+
+    model: ClassVar[str] = "ring"
+    nodes: int
+
+    def __post_init__(self) -> None:
+        errors.at_least("nodes", self.nodes, 3)
+
+    def generate(self, rng: random.Random) -> Graph:
+        """Return the ring; nothing is random about it."""
+        radius = SPACING / (2 * math.sin(math.pi / self.nodes))
+        return self._build(nx.cycle_graph(self.nodes), _circle(self.nodes, radius))
+
+
+@dataclass(frozen=True)
+class Star(_Textbook):
+    """Node 0 is joined to all others, which are joined to nobody else."""
+
+    model: ClassVar[str] = "star"
+    nodes: int
+
+    def __post_init__(self) -> None:
+        errors.at_least("nodes", self.nodes, 2)
+
+    def generate(self, rng: random.Random) -> Graph:
+        """Return the star; nothing is random about it."""
+        points = [(0.0, 0.0), *_circle(self.nodes - 1, SPACING)]
+        return self._build(nx.star_graph(self.nodes - 1), points)
+
+
+@dataclass(frozen=True)
+class Grid(_Textbook):
+    """Rows and columns; node r·columns + c is at row r and column c."""
+
+    model: ClassVar[str] = "grid"
+    rows: int
+    columns: int
+
+    def __post_init__(self) -> None:
+        errors.at_least("rows", self.rows, 1)
+        errors.at_least("columns", self.columns, 1)
+        errors.at_least("rows × columns", self.nodes, 2)
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes."""
+        return self.rows * self.columns
+
+    def generate(self, rng: random.Random) -> Graph:
+        """Return the grid; nothing is random about it."""
+        plain = nx.convert_node_labels_to_integers(nx.grid_2d_graph(self.rows, self.columns))
+        places = [divmod(node, self.columns) for node in range(self.nodes)]
+        return self._build(plain, [(SPACING * c, SPACING * (self.rows - 1 - r)) for r, c in places])

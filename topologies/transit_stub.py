@@ -1,0 +1,239 @@
+"""GT-ITM's transit–stub graph (`ts`): backbones, and the networks that hang on them.
+
+The top level is a flat graph whose nodes stand for transit domains; each becomes a flat graph of
+transit nodes; on each of those hang stub domains, flat graphs too, by one edge each.  Edges between
+transit domains join random nodes of theirs, two for each pair of neighbouring domains since GT-ITM
+enters them once a direction (or one, if both hit the same nodes).  At last come the extra edges:
+transit to stub, to a stub that hangs elsewhere, and stub to stub.
+
+Sizes vary around their means, the total T·Nt·(1 + S·Ns) is kept.  Transit nodes are named
+`T:domain.node`, stub nodes `S:domain.node/stub.node`.  The plane has 80 grid points for each node, a
+stub's square in it 16; the scales given are not used.
+
+Slips of GT-ITM are not repeated: there all transit domains but the first are drawn with the stubs'
+parameters, nodes of different domains may share a point, and squares are made for stubs far larger
+than there are, so that stubs overlap and their links are as long as the backbone's.
+"""
+
+import math
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import ClassVar
+
+from topologies import errors
+from topologies.errors import TopologyError
+from topologies.flat import STRICT
+from topologies.graph import Graph, build_graph
+from topologies.level import Domain, Level
+from topologies.plane import Point, Sketch, distance, spread
+
+
+@dataclass(frozen=True)
+class TransitStub:
+    """Transit domains joined to one another, with stub domains around their nodes."""
+
+    model: ClassVar[str] = "transit-stub"
+    top: Level = field(default_factory=lambda: Level(1))
+    transit: Level = field(default_factory=lambda: Level(4))
+    stub: Level = field(default_factory=lambda: Level(8))
+    stubs_per_transit_node: int = 3
+    extra_transit_stub_edges: int = 0
+    extra_stub_stub_edges: int = 0
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    def __post_init__(self) -> None:
+        errors.at_least("stubs_per_transit_node", self.stubs_per_transit_node, 0)
+        errors.at_least("extra_transit_stub_edges", self.extra_transit_stub_edges, 0)
+        errors.at_least("extra_stub_stub_edges", self.extra_stub_stub_edges, 0)
+        errors.at_least("the number of nodes of all domains together", self.nodes, 2)
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes of the whole graph."""
+        stubs = self.stubs_per_transit_node * self.stub.nodes
+        return self.top.nodes * self.transit.nodes * (1 + stubs)
+
+    @property
+    def scales(self) -> tuple[int, int, int]:
+        """Sides of the plane, of a transit domain's square in it, and of a usual stub's."""
+        plane = round(math.sqrt(80.0 * self.nodes))
+        return plane, (round(plane / 2) + 1) // 2 * 2, _stub_side(self.stub.nodes)
+
+    def generate(self, rng: random.Random) -> Graph:
+        """Draw a connected graph."""
+        drawing = _Drawing(self, rng)
+        drawing.draw()
+        weights = _policy_weights(*drawing.diameters)
+        return build_graph(
+            drawing.names,
+            drawing.points,
+            [(i, j, length, weights[kind]) for (i, j), (length, kind) in drawing.links.items()],
+            model=self.model,
+            tries=drawing.tries,
+            parameters=asdict(self),
+            id=self._id(),
+            scale=self.scales[0],
+            diameters=(drawing.diameters[1], drawing.diameters[2], drawing.diameters[0]),
+        )
+
+    def _id(self) -> str:
+        counts = (
+            self.stubs_per_transit_node,
+            self.extra_transit_stub_edges,
+            self.extra_stub_stub_edges,
+        )
+        levels = zip((self.top, self.transit, self.stub), self.scales, strict=True)
+        braces = ",".join(level.braces(scale) for level, scale in levels)
+        return f"transtub(0,{','.join(map(str, counts))},{braces})"
+
+
+def _policy_weights(top: int, transit: int, stub: int) -> dict[str, int]:
+    """Weigh links from the diameters so that paths respect the domains.
+
+    A path between nodes of one domain stays inside, and none crosses a stub on its way.
+    """
+
+    def over_half(length: int) -> int:
+        return length // 2 + 1
+
+    between = over_half(transit)
+    down = over_half(top * between) + over_half((top + 1) * transit)
+    return {"inside": 1, "transit": between, "transit-stub": down, "stub-stub": stub + 2 * down}
+
+
+@dataclass
+class _Drawing:
+    """A transit–stub graph in the making."""
+
+    model: TransitStub
+    rng: random.Random
+    names: list[str] = field(default_factory=list)
+    points: list[Point] = field(default_factory=list)
+    links: dict[tuple[int, int], tuple[float, str]] = field(default_factory=dict)
+    domains: list[list[int]] = field(default_factory=list)
+    """The nodes of each transit domain."""
+    stub_of: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """For each stub node the transit node that its stub hangs on, and the stub's number there."""
+    diameters: list[int] = field(default_factory=lambda: [0, 0, 0])
+    """The greatest at the top, in transit domains and in stubs."""
+    tries: int = 1
+
+    def draw(self) -> None:
+        """Draw everything, from the top down and then the extra edges."""
+        top = self._domain(0, self.model.top.nodes, self.model.scales[0]).sketch
+        for point, size in zip(
+            top.points, spread(self.rng, len(top.points), self.model.transit.nodes), strict=True
+        ):
+            self._add_transit_domain(point, size)
+        for i, j, _ in top.edges:
+            for _direction in range(2):
+                ends = self.rng.choice(self.domains[i]), self.rng.choice(self.domains[j])
+                self._link(*ends, "transit")
+        self._add_transit_stub_edges()
+        self._add_stub_stub_edges()
+
+    def _add_transit_domain(self, centre: Point, size: int) -> None:
+        plane, side, _ = self.model.scales
+        x, y = (min(max(0, c - side // 2), plane - side) for c in centre)
+        nodes = self._settle(1, size, side, lambda: (x, y), f"T:{len(self.domains)}.")
+        self.domains.append(nodes)
+        stubs = spread(self.rng, size, self.model.stubs_per_transit_node)
+        for node, count in zip(nodes, stubs, strict=True):
+            sizes = spread(self.rng, count, self.model.stub.nodes)
+            for number, stub_size in enumerate(sizes):
+                self._add_stub(node, number, stub_size)
+
+    def _add_stub(self, transit: int, number: int, size: int) -> None:
+        side = _stub_side(size)
+        name = f"S{self.names[transit].removeprefix('T')}/{number}."
+        nodes = self._settle(2, size, side, lambda: self._near(self.points[transit], side), name)
+        self.stub_of.update((node, (transit, number)) for node in nodes)
+        self._link(transit, self.rng.choice(nodes), "transit-stub")
+
+    def _near(self, centre: Point, side: int) -> Point:
+        """Choose a corner for a stub in the share of the plane that its transit node has."""
+        plane = self.model.scales[0]
+        reach = round(plane / math.sqrt(self.model.top.nodes * self.model.transit.nodes) / 2)
+        x, y = (
+            self.rng.randint(low, max(low, min(plane, c + reach) - side))
+            for c, low in ((c, max(0, min(c - reach, plane - side))) for c in centre)
+        )
+        return x, y
+
+    def _settle(
+        self, depth: int, size: int, side: int, corner: Callable[[], Point], prefix: str
+    ) -> list[int]:
+        """Draw a domain whose nodes all fall on free points, and enter it."""
+        taken = set(self.points)
+        spots: list[Point] = []
+
+        def all_free(sketch: Sketch) -> bool:
+            left, low = corner()
+            spots[:] = [(left + x, low + y) for x, y in sketch.points]
+            return taken.isdisjoint(spots)
+
+        sketch = self._domain(depth, size, side, all_free).sketch
+        base = len(self.points)
+        self.names += [f"{prefix}{k}" for k in range(size)]
+        self.points += spots
+        self.links |= {(base + i, base + j): (d, "inside") for i, j, d in sketch.edges}
+        return list(range(base, base + size))
+
+    def _domain(
+        self,
+        depth: int,
+        size: int,
+        side: int,
+        accept: Callable[[Sketch], bool] = lambda sketch: True,
+    ) -> Domain:
+        field = ("top", "transit", "stub")[depth]
+        level: Level = getattr(self.model, field)
+        try:
+            domain = level.draw(self.rng, size, side, accept)
+        except TopologyError as error:
+            raise TopologyError(f"{field}: {error}") from None
+        self.diameters[depth] = max(self.diameters[depth], domain.diameter)
+        self.tries = max(self.tries, domain.tries)
+        return domain
+
+    def _link(self, i: int, j: int, kind: str) -> bool:
+        """Enter a link unless there is one; say whether it is new."""
+        key = min(i, j), max(i, j)
+        new = key not in self.links
+        if new:
+            self.links[key] = distance(self.points[i], self.points[j]), kind
+        return new
+
+    def _add_transit_stub_edges(self) -> None:
+        wanted, stubs = self.model.extra_transit_stub_edges, list(self.stub_of)
+        possible = len(stubs) * (len(self.points) - len(stubs) - 1)
+        _check_room("extra_transit_stub_edges", wanted, possible)
+        while wanted:
+            transit, stub = self.rng.choice(self.rng.choice(self.domains)), self.rng.choice(stubs)
+            if self.stub_of[stub][0] != transit:
+                wanted -= self._link(transit, stub, "transit-stub")
+
+    def _add_stub_stub_edges(self) -> None:
+        wanted, stubs = self.model.extra_stub_stub_edges, list(self.stub_of)
+        sizes = Counter(self.stub_of.values()).values()
+        _check_room(
+            "extra_stub_stub_edges", wanted, (len(stubs) ** 2 - sum(s * s for s in sizes)) // 2
+        )
+        while wanted:
+            a, b = self.rng.choice(stubs), self.rng.choice(stubs)
+            if self.stub_of[a] != self.stub_of[b]:
+                wanted -= self._link(a, b, "stub-stub")
+
+
+def _stub_side(nodes: int) -> int:
+    """Return the side of a stub's square: 16 grid points for each node."""
+    return round(math.sqrt(16.0 * nodes))
+
+
+def _check_room(field: str, wanted: int, possible: int) -> None:
+    errors.require(
+        wanted <= possible,
+        f"{field} = {wanted} is out of range: in this graph there is room for at most {possible}",
+    )
