@@ -6,8 +6,6 @@ An engine gives a node its network: how to send, and how to be woken.
 
 from __future__ import annotations
 
-from array import array
-from collections import Counter
 from collections.abc import Hashable
 from typing import Protocol as Interface
 
@@ -26,6 +24,7 @@ from protocols import (
     SetTimer,
 )
 from testbed.events import EventLog
+from testbed.measures import Meter
 from testbed.workload import Workload
 
 
@@ -43,19 +42,6 @@ class Network(Interface):
 
     def cancel_timer(self, node: Node, timer: Hashable) -> None:
         """Do not call it."""
-
-
-class Meter:
-    """What is measured at the nodes: delays, delivery queues, the protocol's own counters."""
-
-    def __init__(self) -> None:
-        self.sent = 0
-        self.delivered = 0
-        self.delays = array("q")
-        self.queue_longest = 0
-        self.queue_time = 0  # messages × nanoseconds that they waited in delivery queues
-        self.discarded: Counter[str] = Counter()
-        self.counted: Counter[str] = Counter()
 
 
 class Node:
@@ -94,7 +80,7 @@ class Node:
     def multicast(self, payload: bytes, now: int) -> None:
         """The application sends to all."""
         self.multicasts += 1
-        self.meter.sent += 1
+        self.meter.multicasts += 1
         self.log.send(now, self.id, MessageId(self.id, self.multicasts), None, len(payload))
         self._perform(self.protocol.multicast(payload, None, now), now)
 
@@ -131,7 +117,7 @@ class Node:
 
     def _deliver(self, message: Message, now: int) -> None:
         meter = self.meter
-        meter.delivered += 1
+        meter.deliveries += 1
         if message.source != self.id:
             meter.delays.append(now - message.sent_at)
             if self.held:

@@ -8,7 +8,8 @@ from itertools import count
 from protocols import Message, MessageId, Place, Protocol
 from testbed.check import Verdict, check_events
 from testbed.check.logs import Event
-from testbed.node import Meter, Node
+from testbed.measures import Meter
+from testbed.node import Node
 from testbed.workload import Bursts, Workload
 
 

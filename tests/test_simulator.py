@@ -93,7 +93,7 @@ def test_fragments_travel_one_behind_the_other_and_arrive_as_one_message() -> No
     # the third is small: it waits for the second on the second link as well
     last = max(last, first * 800 + MS + (first + second + third) * 800 + MS)
     assert wire.run() == [(last, 2, 1)]
-    assert wire.network.messages == 3
+    assert wire.network.sent.messages == 3
     assert sum(link.packets for link in wire.network.links.values()) == 6
 
 
@@ -137,7 +137,7 @@ def test_multicast_crosses_each_link_of_the_tree_once_and_only_where_needed() ->
     hop = 74 * 800 + MS
     assert sorted(wire.run()) == [(hop, 0, 1), (2 * hop, 3, 1)]
     assert sum(link.packets for link in wire.network.links.values()) == 3
-    assert (wire.network.messages, wire.network.bytes) == (2, 64)
+    assert (wire.network.sent.messages, wire.network.sent.bytes) == (2, 64)
 
 
 def test_long_paths_are_no_matter() -> None:

@@ -9,7 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topologies import MODELS, OVERLAYS, Links, describe
-from topologies.connectivity import edge_connectivity, node_connectivity
+from topologies.connectivity import (
+    disjoint_paths,
+    edge_connectivity,
+    node_connectivity,
+    short_paths,
+)
 from topologies.distances import diameter, neighbour_lists, pairs_by_distance
 
 
@@ -53,6 +58,45 @@ def test_connectivity_finds_bottlenecks(left, right, shared, bridges, seed):
     graph = nx.relabel_nodes(graph, dict(zip(order, range(len(order)), strict=True)))
     assert node_connectivity(graph) == nx.node_connectivity(graph)
     assert edge_connectivity(graph) == nx.edge_connectivity(graph)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(3, 7), st.integers(3, 7), st.integers(1, 4), st.randoms(use_true_random=False))
+def test_connectivity_finds_ferries(left, right, ferries, rng):
+    """Two cliques and a few nodes between them, each landing at some nodes of either side."""
+    a, b = range(left), range(left, left + right)
+    graph = nx.Graph((i, j) for side in (a, b) for i in side for j in side if i < j)
+    for ferry in range(left + right, left + right + ferries):
+        for side in (a, b):
+            graph.add_edges_from((ferry, i) for i in rng.sample(side, rng.randint(1, len(side))))
+    order = list(graph)
+    rng.shuffle(order)
+    graph = nx.relabel_nodes(graph, dict(zip(order, range(len(order)), strict=True)))
+    assert node_connectivity(graph) == nx.node_connectivity(graph)
+    assert edge_connectivity(graph) == nx.edge_connectivity(graph)
+
+
+def test_a_path_in_the_way_of_two_others_is_undone():
+    # 0-1-2-7 is shortest, but 0-1-3-4-7 and 0-5-6-2-7 are two that share nothing.
+    arcs = [[1, 5], [2, 3], [7], [4], [7], [6], [2], []]
+    assert disjoint_paths(arcs, 0, {7}, 5) == 2
+    assert disjoint_paths(arcs, 0, {7}, 1) == 1
+    assert disjoint_paths(arcs, 7, {0}, 5) == 0
+
+
+@settings(max_examples=150, deadline=None)
+@given(graphs(), st.integers(1, 2**12))
+def test_short_paths_never_promise_too_much(graph, chosen):
+    bits = [sum(1 << other for other in graph[node]) for node in range(len(graph))]
+    targets = chosen & ((1 << len(graph)) - 2)
+    split = [
+        arcs
+        for node in range(len(graph))
+        for arcs in ([2 * node + 1], [2 * other for other in graph[node]])
+    ]
+    exits = {2 * node + 1 for node in graph if targets >> node & 1}
+    found = short_paths(bits, 0, targets)
+    assert (targets & bits[0]).bit_count() <= found <= disjoint_paths(split, 1, exits, 99)
 
 
 @pytest.mark.parametrize(

@@ -120,10 +120,18 @@ def test_tries_are_counted_and_each_is_a_new_draw():
     assert min(tries) < 3 < max(tries)
 
 
+def test_graphs_in_pieces_are_drawn_again():
+    # of so few nodes two pieces without an isolated node are common
+    assert all(
+        nx.is_connected(PureRandom(8, 0.25).generate(random.Random(seed))) for seed in range(80)
+    )
+
+
 def test_hopeless_probability_is_refused_with_the_right_one():
     with pytest.raises(TopologyError) as caught:
         PureRandom(100, 0.01).generate(random.Random(1))
     message = str(caught.value)
+    assert "none of 10 graphs" in message  # it is no use to try a thousand times
     assert "edge_probability = 0.01" in message
     assert "nodes = 100" in message
     suggested = float(message.split("edge_probability = ")[2].split()[0])
@@ -149,6 +157,8 @@ def test_the_papers_largest_graph_comes_at_once():
         (lambda: PureRandom(10, math.nan), ["edge_probability = nan "]),
         (lambda: PureRandom(10, 0.5, scale=3), ["nodes = 10 ", "at most 9", "scale at least 4"]),
         (lambda: PureRandom(10, 0.5, scale=0), ["scale = 0 ", "at least 1"]),
+        (lambda: PureRandom(10, 0.5, scale=10**10), ["scale = 10000000000 ", "at most 1000000"]),
+        (lambda: PureRandom(10**6, 0.5, scale=10**4), ["nodes = 1000000 ", "at most 5000"]),
         (lambda: Waxman1(10, 0.5, 0.0), ["beta = 0.0 ", "above 0"]),
         (lambda: Waxman2(10, 1.5), ["alpha = 1.5 "]),
         (lambda: Exponential(10, -1), ["alpha = -1 "]),

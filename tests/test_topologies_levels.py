@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from topologies import Level, TopologyError
 from topologies.hierarchical import CONNECTIONS, Hierarchical
-from topologies.transit_stub import TransitStub
+from topologies.transit_stub import TransitStub, _Drawing
 
 
 def names(graph):
@@ -215,6 +215,34 @@ def test_transit_stub_full_of_extra_edges_and_one_too_many():
         TransitStub(Level(1), Level(1), Level(4), 1, 0, 1).generate(random.Random(1))
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_extra_stub_edges_leave_their_stub(seed):
+    sizes = (Level(1), Level(2), Level(5, alpha=0.4), 1)
+    before = TransitStub(*sizes).generate(random.Random(seed))
+    graph = TransitStub(*sizes, 0, 6).generate(random.Random(seed))
+    added = set(graph.edges) - set(before.edges)
+    assert len(added) == 6
+    assert all({graph.nodes[v]["name"][:5] for v in edge} == {"S:0.0", "S:0.1"} for edge in added)
+
+
+def test_transit_stub_policy_weights_outweigh_detours():
+    model = TransitStub(Level(4, alpha=0.5), Level(7, alpha=0.3), Level(5), 1, 3, 3)
+    graph = model.generate(random.Random(1))
+    transit, stub, top = graph.graph["diameters"]
+    assert min(transit, stub, top) > 1
+    weights = {"SS": set(), "ST": set(), "TT": set()}
+    for i, j, its in graph.edges(data=True):
+        a, b = names(graph)[i], names(graph)[j]
+        if domain_of(a) == domain_of(b):
+            assert its["policy"] == 1
+        else:
+            weights["".join(sorted(a[0] + b[0]))].add(its["policy"])
+    (between,), (down,), (across,) = weights["TT"], weights["ST"], weights["SS"]
+    assert 2 * between > transit
+    assert 2 * down > top * between + (top + 1) * transit
+    assert across >= stub + 2 * down
+
+
 def test_transit_stub_policy_weights_keep_paths_in_their_domains():
     model = TransitStub(Level(3), Level(4), Level(5), 2, 8, 8)
     graph = model.generate(random.Random(11))
@@ -246,6 +274,22 @@ def test_transit_domains_are_drawn_with_the_parameters_of_transit_domains():
     for one in {domain for domain in domains if domain.startswith("T")}:
         members = graph.subgraph(v for v in graph if domains[v] == one)
         assert members.number_of_edges() == len(members) * (len(members) - 1) // 2
+
+
+@pytest.mark.parametrize("sizes", [(1, 1, 150, 4), (1, 2, 1, 60), (6, 6, 6, 2), (1, 40, 0, 0)])
+def test_transit_stub_finds_room_for_any_proportions(sizes):
+    top, transit, stub, stubs = sizes
+    model = TransitStub(Level(top), Level(transit), Level(stub or 1), stubs)
+    graph = model.generate(random.Random(1))
+    assert len(places(graph)) == len(graph) == model.nodes
+
+
+def test_transit_stub_gives_up_where_there_is_no_room():
+    drawing = _Drawing(TransitStub(), random.Random(1))
+    side = drawing.model.scales[0]
+    drawing.points = [(x, y) for x in range(side) for y in range(side)]
+    with pytest.raises(TopologyError, match="too crowded"):
+        drawing._near((0, 0), 3, 7)
 
 
 def test_the_example_of_the_ns_manual_has_two_hundred_nodes():

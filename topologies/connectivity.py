@@ -33,14 +33,14 @@ def node_connectivity(graph: Graph) -> int:
         split += [[2 * node + 1], [2 * other for other in others]]
 
     def paths_to_set(node: int, tied: int, limit: int) -> int:
-        if _short_paths(bits, node, tied) >= limit:
+        if short_paths(bits, node, tied) >= limit:
             return limit
-        return _disjoint_paths(split, 2 * node + 1, {2 * v + 1 for v in _members(tied)}, limit)
+        return disjoint_paths(split, 2 * node + 1, {2 * v + 1 for v in _members(tied)}, limit)
 
     def paths_to_node(node: int, other: int, limit: int) -> int:
-        if bits[node] >> other & 1 or _short_paths(bits, node, bits[other]) >= limit:
+        if bits[node] >> other & 1 or short_paths(bits, node, bits[other]) >= limit:
             return limit
-        return _disjoint_paths(split, 2 * node + 1, {2 * other}, limit)
+        return disjoint_paths(split, 2 * node + 1, {2 * other}, limit)
 
     least = min(map(len, neighbours), default=0)
     seed, k = _tied_seed(neighbours, least, paths_to_node)
@@ -58,7 +58,7 @@ def edge_connectivity(graph: Graph, lower: int = 0) -> int:
         return least
 
     def paths(node: int, tied: int, limit: int) -> int:
-        return _disjoint_paths(neighbours, node, set(_members(tied)), limit)
+        return disjoint_paths(neighbours, node, set(_members(tied)), limit)
 
     return _grow(neighbours, [0], least, paths)
 
@@ -95,7 +95,7 @@ def _grow(
     return k
 
 
-def _short_paths(bits: Sequence[int], node: int, targets: int) -> int:
+def short_paths(bits: Sequence[int], node: int, targets: int) -> int:
     """Count some disjoint paths of one or two links to different targets; there may be more."""
     near = bits[node]
     count = (near & targets).bit_count()
@@ -115,7 +115,7 @@ def _members(bits: int) -> Iterator[int]:
         bits ^= lowest
 
 
-def _disjoint_paths(arcs: Arcs, source: int, targets: Container[int], limit: int) -> int:
+def disjoint_paths(arcs: Arcs, source: int, targets: Container[int], limit: int) -> int:
     """Count paths from the source to targets that share no arc, up to a limit."""
     flow: defaultdict[int, set[int]] = defaultdict(set)
     back: defaultdict[int, set[int]] = defaultdict(set)

@@ -21,6 +21,11 @@ def at_least(field: str, value: float, low: float) -> None:
     require(value >= low, f"{field} = {value} is out of range: it must be at least {low}")
 
 
+def at_most(field: str, value: float, high: float) -> None:
+    """Demand value <= high."""
+    require(value <= high, f"{field} = {value} is out of range: it must be at most {high}")
+
+
 def above(field: str, value: float, low: float) -> None:
     """Demand value > low."""
     require(value > low, f"{field} = {value} is out of range: it must be above {low}")
@@ -39,6 +44,7 @@ def fraction(field: str, value: float) -> None:
 def fits(nodes: int, scale: int) -> None:
     """Demand that so many nodes find distinct points on a grid of scale × scale."""
     at_least("scale", scale, 1)
+    at_most("scale", scale, 1_000_000)
     require(
         nodes <= scale * scale,
         f"nodes = {nodes} is out of range: scale = {scale} offers {scale * scale} grid points, "

@@ -18,7 +18,7 @@ thrown away whole.  Left out, alpha is chosen for a mean degree of about ln n + 
 import math
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, fields
 from functools import cache
 from typing import Any, ClassVar
@@ -28,9 +28,11 @@ import numpy as np
 from topologies import errors
 from topologies.errors import TopologyError
 from topologies.graph import Graph, build_graph
-from topologies.plane import MAX_TRIES, Floats, Sketch, place, uniforms
+from topologies.plane import MAX_TRIES, Floats, Point, Sketch, place, uniforms
 
 DIAGONAL = math.sqrt(2.0)
+MAX_NODES = 5000
+"""More would need gigabytes, since every pair of nodes is looked at."""
 HOPELESS = 14.0
 """Isolated nodes in a usual draw beyond which trying on is vain: e^-14 times 1000 is 0.001."""
 STRICT: dict[str, object] = {"extra": "forbid"}
@@ -94,19 +96,15 @@ class FlatModel(ABC):
         )
 
     def draw(
-        self,
-        rng: random.Random,
-        nodes: int,
-        scale: int,
-        accept: Callable[[Sketch], bool] = lambda sketch: True,
+        self, rng: random.Random, nodes: int, scale: int, taken: Collection[Point] = ()
     ) -> tuple[Sketch, int]:
-        """Draw until a sketch is connected (and accepted); also say how many draws it took."""
+        """Draw, beside taken points, until connected; also say how many draws it took."""
         errors.fits(nodes, scale)
         pairs = np.triu_indices(nodes, 1)
         degrees = isolated = 0.0
         for tries in range(1, MAX_TRIES + 1):
-            sketch = self._toss(rng, nodes, scale, pairs)
-            if not sketch.isolated and sketch.is_connected and accept(sketch):
+            sketch = self._toss(rng, place(rng, nodes, scale, taken), scale, pairs)
+            if not sketch.isolated and sketch.is_connected:
                 return sketch, tries
             degrees += sketch.mean_degree
             isolated += sketch.isolated
@@ -114,14 +112,15 @@ class FlatModel(ABC):
                 break
         raise TopologyError(self._advice(nodes, tries, degrees / tries))
 
-    def _toss(self, rng: random.Random, nodes: int, scale: int, pairs: tuple[Any, ...]) -> Sketch:
-        points = place(rng, nodes, scale)
+    def _toss(
+        self, rng: random.Random, points: list[Point], scale: int, pairs: tuple[Any, ...]
+    ) -> Sketch:
         x, y = np.array(points, dtype=np.float64).T
         first, second = pairs
         longest = DIAGONAL * scale
         distance = np.sqrt((x[first] - x[second]) ** 2 + (y[first] - y[second]) ** 2)
         length = self._lengths(rng, distance, longest)
-        chance = self.gtitm()[0] * self._density(nodes) * self.shape(length, longest)
+        chance = self.gtitm()[0] * self._density(len(points)) * self.shape(length, longest)
         joined = np.flatnonzero(uniforms(rng, len(length)) < chance)
         ends = (first[joined].tolist(), second[joined].tolist())
         return Sketch(points, list(zip(*ends, np.rint(length[joined]).tolist(), strict=True)))
@@ -134,6 +133,7 @@ class FlatModel(ABC):
 
     def _check(self) -> None:
         errors.at_least("nodes", self.nodes, 2)
+        errors.at_most("nodes", self.nodes, MAX_NODES)
         errors.fits(self.nodes, self.scale)
 
     def _usual_alpha(self) -> float:

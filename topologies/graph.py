@@ -28,14 +28,10 @@ def build_graph(
     edges: Iterable[Edge] | Iterable[WeightedEdge],
     **about: Any,
 ) -> Graph:
-    """Make a graph, its edges in order; `about` becomes the graph's own attributes.
-
-    Of two edges between the same nodes the shorter stays: there is one link at most.
-    """
+    """Make a graph, its edges in order; `about` becomes the graph's own attributes."""
     graph: Graph = nx.Graph(**about)
     for node, (name, (x, y)) in enumerate(zip(names, points, strict=True)):
         graph.add_node(node, name=name, x=float(x), y=float(y))
     for i, j, length, *policy in sorted((min(e[:2]), max(e[:2]), *e[2:]) for e in edges):
-        if not graph.has_edge(i, j):
-            graph.add_edge(i, j, length=float(length), **({"policy": policy[0]} if policy else {}))
+        graph.add_edge(i, j, length=float(length), **({"policy": policy[0]} if policy else {}))
     return graph

@@ -8,14 +8,14 @@ one kind are drawn.  What alpha, beta and gamma mean depends on the method: see 
 
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from topologies import errors
 from topologies.distances import diameter
 from topologies.flat import FLAT, STRICT, FlatModel
-from topologies.plane import Sketch
+from topologies.plane import Point, Sketch
 
 Method = Literal["waxman-1", "waxman-2", "pure-random", "exponential", "doar-leslie", "locality"]
 
@@ -67,14 +67,10 @@ class Level:
         return FLAT[self.method].from_gtitm(nodes, scale, self.alpha, self.beta, self.gamma)
 
     def draw(
-        self,
-        rng: random.Random,
-        nodes: int,
-        scale: int,
-        accept: Callable[[Sketch], bool] = lambda sketch: True,
+        self, rng: random.Random, nodes: int, scale: int, taken: Collection[Point] = ()
     ) -> Domain:
-        """Draw one connected domain of so many nodes."""
-        return Domain(*self.flat.draw(rng, nodes, scale, accept))
+        """Draw one connected domain of so many nodes, beside points that are taken."""
+        return Domain(*self.flat.draw(rng, nodes, scale, taken))
 
     def braces(self, scale: int) -> str:
         """Write the parameters as GT-ITM does inside a graph's id."""

@@ -11,7 +11,7 @@ so that one seed means one graph whatever NumPy's version.
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,9 +75,12 @@ def uniforms(rng: random.Random, count: int) -> Floats:
     return np.random.RandomState(words).random_sample(count)
 
 
-def place(rng: random.Random, nodes: int, scale: int) -> list[Point]:
-    """Choose distinct grid points, one for each node."""
-    return [divmod(cell, scale) for cell in rng.sample(range(scale * scale), nodes)]
+def place(rng: random.Random, nodes: int, scale: int, taken: Collection[Point] = ()) -> list[Point]:
+    """Choose distinct grid points, one for each node, from those that are not taken."""
+    cells: Sequence[int] = range(scale * scale)
+    if taken:
+        cells = [cell for cell in cells if divmod(cell, scale) not in taken]
+    return [divmod(cell, scale) for cell in rng.sample(cells, nodes)]
 
 
 def distance(a: Point, b: Point) -> float:

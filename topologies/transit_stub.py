@@ -18,7 +18,7 @@ than there are, so that stubs overlap and their links are as long as the backbon
 import math
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, field
 from typing import ClassVar
 
@@ -27,7 +27,7 @@ from topologies.errors import TopologyError
 from topologies.flat import STRICT
 from topologies.graph import Graph, build_graph
 from topologies.level import Domain, Level
-from topologies.plane import Point, Sketch, distance, spread
+from topologies.plane import MAX_TRIES, Point, distance, spread
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class _Drawing:
     def _add_transit_domain(self, centre: Point, size: int) -> None:
         plane, side, _ = self.model.scales
         x, y = (min(max(0, c - side // 2), plane - side) for c in centre)
-        nodes = self._settle(1, size, side, lambda: (x, y), f"T:{len(self.domains)}.")
+        nodes = self._settle(1, size, side, (x, y), f"T:{len(self.domains)}.")
         self.domains.append(nodes)
         stubs = spread(self.rng, size, self.model.stubs_per_transit_node)
         for node, count in zip(nodes, stubs, strict=True):
@@ -148,50 +148,46 @@ class _Drawing:
     def _add_stub(self, transit: int, number: int, size: int) -> None:
         side = _stub_side(size)
         name = f"S{self.names[transit].removeprefix('T')}/{number}."
-        nodes = self._settle(2, size, side, lambda: self._near(self.points[transit], side), name)
+        nodes = self._settle(2, size, side, self._near(self.points[transit], size, side), name)
         self.stub_of.update((node, (transit, number)) for node in nodes)
         self._link(transit, self.rng.choice(nodes), "transit-stub")
 
-    def _near(self, centre: Point, side: int) -> Point:
+    def _near(self, centre: Point, size: int, side: int) -> Point:
         """Choose a corner for a stub in the share of the plane that its transit node has."""
         plane = self.model.scales[0]
         reach = round(plane / math.sqrt(self.model.top.nodes * self.model.transit.nodes) / 2)
-        x, y = (
-            self.rng.randint(low, max(low, min(plane, c + reach) - side))
-            for c, low in ((c, max(0, min(c - reach, plane - side))) for c in centre)
-        )
-        return x, y
+        ranges = [
+            (max(0, min(c - reach, plane - side)), min(plane, c + reach) - side) for c in centre
+        ]
+        for _ in range(MAX_TRIES):
+            x, y = (self.rng.randint(low, max(low, high)) for low, high in ranges)
+            if len(self._taken((x, y), side)) + size <= side * side:
+                return x, y
+        raise TopologyError("stub: the plane is too crowded here, fewer or smaller stubs would do")
 
-    def _settle(
-        self, depth: int, size: int, side: int, corner: Callable[[], Point], prefix: str
-    ) -> list[int]:
-        """Draw a domain whose nodes all fall on free points, and enter it."""
-        taken = set(self.points)
-        spots: list[Point] = []
+    def _taken(self, corner: Point, side: int) -> set[Point]:
+        """Return the points in a square, seen from its corner, that have a node already."""
+        left, low = corner
+        return {
+            (x - left, y - low)
+            for x, y in self.points
+            if 0 <= x - left < side and 0 <= y - low < side
+        }
 
-        def all_free(sketch: Sketch) -> bool:
-            left, low = corner()
-            spots[:] = [(left + x, low + y) for x, y in sketch.points]
-            return taken.isdisjoint(spots)
-
-        sketch = self._domain(depth, size, side, all_free).sketch
+    def _settle(self, depth: int, size: int, side: int, corner: Point, prefix: str) -> list[int]:
+        """Draw a domain on the free points of a square, and enter it."""
+        sketch = self._domain(depth, size, side, self._taken(corner, side)).sketch
         base = len(self.points)
         self.names += [f"{prefix}{k}" for k in range(size)]
-        self.points += spots
+        self.points += [(corner[0] + x, corner[1] + y) for x, y in sketch.points]
         self.links |= {(base + i, base + j): (d, "inside") for i, j, d in sketch.edges}
         return list(range(base, base + size))
 
-    def _domain(
-        self,
-        depth: int,
-        size: int,
-        side: int,
-        accept: Callable[[Sketch], bool] = lambda sketch: True,
-    ) -> Domain:
+    def _domain(self, depth: int, size: int, side: int, taken: Collection[Point] = ()) -> Domain:
         field = ("top", "transit", "stub")[depth]
         level: Level = getattr(self.model, field)
         try:
-            domain = level.draw(self.rng, size, side, accept)
+            domain = level.draw(self.rng, size, side, taken)
         except TopologyError as error:
             raise TopologyError(f"{field}: {error}") from None
         self.diameters[depth] = max(self.diameters[depth], domain.diameter)

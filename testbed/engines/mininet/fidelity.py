@@ -16,14 +16,17 @@ from typing import Any, Literal
 
 import networkx as nx
 import numpy as np
+from numpy.typing import NDArray
 
 from testbed.framing import ETHERNET
+from testbed.measures import Carried
 from testbed.pcap import Packets
 
 EXACT_NS = 5_000  # 99.9 % of the hops
 GOOD_NS = 500_000  # 99 % of the hops
 
 Verdict = Literal["exact", "good", "suspect"]
+Errors = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -56,20 +59,9 @@ class _Link:
     starts: deque[int]
 
 
-@dataclass(frozen=True)
-class Traffic:
-    """What the captures say of the network as a whole."""
-
-    hops: int
-    wire_bytes: int
-    time: int  # packets × nanoseconds on all links
-    longest_queue: int
-    errors: np.ndarray[Any, np.dtype[np.int64]]
-
-
 def replay(
     packets: Packets, interfaces: Mapping[int, tuple[int | None, int]], graph: nx.Graph[int]
-) -> Traffic:
+) -> tuple[Carried, Errors]:
     """Put every captured hop through the model of its link.
 
     ``interfaces`` says for each interface number where its packets come from and to which switch:
@@ -105,17 +97,17 @@ def replay(
         errors.append(t - link.free_at - attributes["delay_ns"])
         wire_bytes += size
         time += t - queued
-    return Traffic(len(errors), wire_bytes, time, longest, np.array(errors, np.int64))
+    return Carried(len(errors), wire_bytes, time, longest), np.array(errors, np.int64)
 
 
-def judge(traffic: Traffic, dropped: int) -> Fidelity:
+def judge(errors: Errors, dropped: int) -> Fidelity:
     """What the errors amount to. Anything dropped makes a run suspect."""
-    errors = np.abs(traffic.errors) if traffic.hops else np.zeros(1)
-    p50, p99, p999 = (float(np.percentile(errors, p)) for p in (50, 99, 99.9))
+    sizes = np.abs(errors) if len(errors) else np.zeros(1)
+    p50, p99, p999 = (float(np.percentile(sizes, p)) for p in (50, 99, 99.9))
     verdict: Verdict = "suspect"
     if not dropped and p999 <= EXACT_NS:
         verdict = "exact"
     elif not dropped and p99 <= GOOD_NS:
         verdict = "good"
-    microseconds = (value / 1000 for value in (p50, p99, p999, float(errors.max())))
-    return Fidelity(verdict, traffic.hops, *microseconds, dropped)
+    microseconds = (value / 1000 for value in (p50, p99, p999, float(sizes.max())))
+    return Fidelity(verdict, len(errors), *microseconds, dropped)

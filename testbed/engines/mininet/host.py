@@ -12,19 +12,20 @@ import socket
 import time
 from collections.abc import Callable, Hashable, MutableSequence
 from contextlib import suppress
+from dataclasses import asdict
 from functools import partial
 from heapq import heappop, heappush
 from pathlib import Path
 from typing import Any
 
-from testbed.engines.mininet.plan import MULTICAST_IP, PORT, host_ip
-
 from protocols import Message, Place, WireError
+from testbed.engines.mininet.plan import MULTICAST_IP, PORT, host_ip
 from testbed.events import EventLog
 from testbed.experiment import Experiment
 from testbed.framing import frames
+from testbed.measures import Meter, Sent
 from testbed.network import Network
-from testbed.node import Meter, Node
+from testbed.node import Node
 from testbed.seeds import stream
 
 NS_PER_S = 1_000_000_000
@@ -64,7 +65,8 @@ class Host:
         protocol = experiment.protocol(place, experiment.settings)
         self.node = Node(protocol, experiment.workload, self, self.log, self.meter)
         self.timers: dict[Hashable, int] = {}
-        self.copies = self.messages = self.bytes = self.control_bytes = self.malformed = 0
+        self.sent = Sent()
+        self.malformed = 0
         self.activity = activity
         self.start = 0
         self.agenda: list[tuple[int, int, Callable[[], None]]] = []
@@ -126,18 +128,9 @@ class Host:
     def figures(self) -> dict[str, Any]:
         """What this host counted, as plain data."""
         return {
-            "sent": self.meter.sent,
-            "delivered": self.meter.delivered,
-            "queue_longest": self.meter.queue_longest,
-            "queue_time": self.meter.queue_time,
-            "discarded": dict(self.meter.discarded),
-            "counted": dict(self.meter.counted),
-            "copies": self.copies,
-            "messages": self.messages,
-            "bytes": self.bytes,
-            "control_bytes": self.control_bytes,
+            "meter": self.meter.to_json(),
+            "sent": asdict(self.sent),
             "malformed": self.malformed,
-            "undelivered": len(self.node.held),
         }
 
     def _at(self, time: int, call: Callable[[], None]) -> None:
@@ -174,8 +167,6 @@ class Host:
                 f"a message of {len(data)} bytes; a datagram holds {LONGEST_DATAGRAM} at most"
             )
         self.activity[self.me] += 1
-        self.copies += receivers
-        self.messages += receivers * len(frames(len(data), self.mtu, "udp"))
-        self.bytes += receivers * len(data)
-        self.control_bytes += receivers * message.control_size
+        fragments = len(frames(len(data), self.mtu, "udp"))
+        self.sent.add(receivers, fragments, len(data), message.control_size)
         return data

@@ -23,6 +23,7 @@ from types import TracebackType
 from typing import Any, TextIO
 
 from testbed.engines.mininet.host import Host, StopHostError
+from testbed.engines.mininet.namespaces import enter
 from testbed.errors import UserError
 from testbed.experiment import Experiment
 from testbed.network import Network
@@ -31,9 +32,8 @@ NS_PER_S = 1_000_000_000
 LEAD_NS = NS_PER_S // 2  # from the last host's word to the start
 PATIENCE_S = 60.0
 PR_SET_PDEATHSIG = 1
-CLONE_NEWNET = 0x40000000
 
-libc = ctypes.CDLL(None, use_errno=True)
+libc = ctypes.CDLL(None)
 
 
 @dataclass
@@ -61,7 +61,7 @@ class Hosts:
         self.network = network
         self.run_id = run
         self.directory = directory
-        self.namespaces = namespaces  # a process in the network namespace of each host
+        self.namespaces = namespaces  # a descriptor of each host's
         self.children: list[Child] = []
         self.start = 0
         shared = mmap.mmap(-1, 8 * network.processes)
@@ -83,7 +83,7 @@ class Hosts:
     ) -> None:
         self._kill()
 
-    def run(self, progress: Callable[[int], None], quiet_s: float) -> list[dict[str, Any]]:
+    def run(self, progress: Callable[[int, int], None], quiet_s: float) -> list[dict[str, Any]]:
         """Start all at one instant, wait until they are quiet, stop them; the figures of each."""
         self.start = time.monotonic_ns() + LEAD_NS
         for child in self.children:
@@ -93,14 +93,14 @@ class Hosts:
             os.kill(child.pid, signal.SIGTERM)
         return [json.loads(self._answer(child)) for child in self.children]
 
-    def _wait_for_quiet(self, progress: Callable[[int], None], quiet_s: float) -> None:
+    def _wait_for_quiet(self, progress: Callable[[int, int], None], quiet_s: float) -> None:
         """Quiet is: all that is sent unasked has been, and nothing moved between two looks."""
         end = self.start + self.experiment.workload.duration
         before = -1
         while True:
             self._sleep(quiet_s)
             moved = sum(self.activity)
-            progress(moved)
+            progress(min(time.monotonic_ns(), end) - self.start, end - self.start)
             if moved == before and time.monotonic_ns() > end:
                 return
             before = moved
@@ -137,9 +137,7 @@ class Hosts:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         log = os.open(self.directory / "hosts" / f"h{node}.log", os.O_WRONLY | os.O_CREAT)
         os.dup2(log, sys.stderr.fileno())
-        with open(f"/proc/{self.namespaces[node]}/ns/net") as namespace:
-            if libc.setns(namespace.fileno(), CLONE_NEWNET) != 0:
-                raise OSError(ctypes.get_errno(), "cannot enter the network namespace")
+        enter(self.namespaces[node])
         host = Host(
             node,
             self.experiment,

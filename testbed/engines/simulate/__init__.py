@@ -7,15 +7,14 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from protocols import Place
 from testbed.engines.simulate.network import SimulatedNetwork
 from testbed.engines.simulate.packets import PacketTable
 from testbed.events import EventLog
 from testbed.experiment import Experiment
+from testbed.measures import Meter, summarise
 from testbed.network import Network
-from testbed.node import Meter, Node
+from testbed.node import Node
 from testbed.rundir import RunDirectory
 from testbed.seeds import stream
 
@@ -71,39 +70,15 @@ class Simulation:
     def run(self, progress: Progress) -> None:
         """Until nothing is under way and nobody sends any more."""
         scheduler = self.network.scheduler
-        scheduler.tick = lambda: progress("simulate", self.meter.delivered, self.expected)
+        scheduler.tick = lambda: progress("simulate", self.meter.deliveries, self.expected)
         scheduler.run()
 
     def summary(self) -> dict[str, Any]:
         """The run's figures."""
-        meter, network = self.meter, self.network
-        links = network.links.values()
-        time = max(1, network.scheduler.now)
-        delays = np.asarray(meter.delays) / 1e6 if meter.delays else np.zeros(1)
-        return {
-            "nodes": len(self.nodes),
-            "multicasts": meter.sent,
-            "deliveries": meter.delivered,
-            "duration_ms": time / 1e6,
-            "delay_ms_mean": float(delays.mean()),
-            "delay_ms_p50": float(np.percentile(delays, 50)),
-            "delay_ms_p99": float(np.percentile(delays, 99)),
-            "delay_ms_max": float(delays.max()),
-            "delivery_queue_mean": meter.queue_time / time / len(self.nodes),
-            "delivery_queue_max": meter.queue_longest,
-            "network_load_mean": sum(link.time for link in links) / time,
-            "link_queue_max": max(link.longest for link in links),
-            "copies": network.copies,
-            "messages": network.messages,
-            "bytes": network.bytes,
-            "control_bytes": network.control_bytes,
-            "hops": sum(link.packets for link in links),
-            "wire_bytes": network.scheduler.wire_bytes,
-            "packets_lost": sum(link.lost for link in links),
-            "packets_dropped": sum(link.dropped for link in links),
-            **{f"discarded_{reason}": count for reason, count in sorted(meter.discarded.items())},
-            **dict(sorted(meter.counted.items())),
-        }
+        network = self.network
+        return summarise(
+            len(self.nodes), network.scheduler.now, self.meter, network.sent, network.carried()
+        )
 
     def _schedule(self, experiment: Experiment, processes: int) -> None:
         workload = experiment.workload

@@ -11,6 +11,7 @@ import networkx as nx
 from protocols import Message
 from testbed.engines.simulate.links import Hop, Link, Packet, Scheduler, Transmission
 from testbed.framing import Framing, frames
+from testbed.measures import Carried, Sent
 from testbed.node import Node
 from topologies.routing import Metric, children, path, shortest_path_tree
 
@@ -36,7 +37,7 @@ class SimulatedNetwork:
         self.links = directed_links(graph)
         self.scheduler = Scheduler(list(self.links.values()), self._arrive, rng)
         self.receivers: list[Receive] = []  # what each node does with a message
-        self.messages = self.bytes = self.control_bytes = self.copies = 0
+        self.sent = Sent()
         self._trees: dict[int, list[int]] = {}
         self._routes: list[dict[int, Hop]] = [{} for _ in graph]
         self._multicast_routes: dict[tuple[int, tuple[int, ...]], tuple[Hop, ...]] = {}
@@ -61,6 +62,18 @@ class SimulatedNetwork:
             for route in routes:
                 scheduler.transmit(route, packet, scheduler.now)
 
+    def carried(self) -> Carried:
+        """What the links have carried so far."""
+        links = self.links.values()
+        return Carried(
+            hops=sum(link.packets for link in links),
+            wire_bytes=self.scheduler.wire_bytes,
+            time=sum(link.time for link in links),
+            longest_queue=max(link.longest for link in links),
+            lost=sum(link.lost for link in links),
+            dropped=sum(link.dropped for link in links),
+        )
+
     def set_timer(self, node: Node, timer: Hashable, delay: int) -> None:
         """A timer set again replaces the one before."""
         token = self._timers[node.id, timer] = object()
@@ -79,12 +92,9 @@ class SimulatedNetwork:
     def _cut(self, sender: int, message: Message, receivers: int) -> list[Packet]:
         """The packets of a message that goes to so many receivers, accounted."""
         sizes = frames(message.size, self.mtu, self.framing)
-        self.copies += receivers
-        self.messages += len(sizes) * receivers
-        self.bytes += message.size * receivers
-        self.control_bytes += message.control_size * receivers
+        self.sent.add(receivers, len(sizes), message.size, message.control_size)
         return [
-            Packet(message, sender, size, index, len(sizes), self.copies)
+            Packet(message, sender, size, index, len(sizes), self.sent.copies)
             for index, size in enumerate(sizes)
         ]
 

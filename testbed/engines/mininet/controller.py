@@ -1,0 +1,174 @@
+"""Starts the controller, learns from it when the rules are in place, and stops it for certain.
+
+The process ends with the `with` block, and with the thread that began it: the kernel kills it when
+that is gone (PR_SET_PDEATHSIG). What it says for people is kept in the run directory.
+"""
+
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from testbed.engines.mininet.plan import switch_name
+from testbed.engines.mininet.rules import Arc
+from testbed.errors import UserError
+from topologies.routing import Metric
+
+LOG = "controller.log"
+"""In the run directory: what the controller has to say to people."""
+
+PORT = 6653
+"""Where OpenFlow controllers listen by convention."""
+
+_START_S = 60.0
+_STOP_S = 5.0
+_MOST_NAMES = 8
+# As in openflow.py, which must not be imported here; this one is read as the interpreter starts.
+_ENVIRONMENT = {"SETUPTOOLS_USE_DISTUTILS": "stdlib"} if sys.version_info < (3, 12) else {}
+
+
+class ControllerError(UserError):
+    """The controller could not start, has failed, or waits for a switch in vain."""
+
+
+class Controller:
+    """A running controller; a context manager.
+
+    `with Controller(run / "network.json", run) as controller:` starts it; then switches are told
+    to connect to `controller.port` of 127.0.0.1, and `controller.wait_until_ready(10)` returns
+    when every switch has every rule.
+    """
+
+    def __init__(
+        self,
+        network_json: Path,
+        directory: Path,
+        *,
+        library: str = "ryu",
+        metric: Metric = "hops",
+        port: int = PORT,
+    ) -> None:
+        self.port = port
+        """Where it listens; 0: it chooses a free port, which stands here when it has started."""
+        self.ready = False
+        self.log = directory / LOG
+        self.in_place: set[int] = set()
+        """The switches that have all of their rules."""
+        self.down: list[Arc] = []
+        """The links that are down, as far as it was asked lately."""
+        self._network_json, self._directory = network_json, directory
+        self._options = [f"--library={library}", f"--metric={metric}", f"--port={port}"]
+        self._process: subprocess.Popen[bytes] | None = None
+        self._unread = b""
+
+    def __enter__(self) -> Self:
+        files = [f"--network={self._network_json}", f"--directory={self._directory}"]
+        command = [sys.executable, "-m", "testbed.engines.mininet.controller_process", *files]
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [*command, *self._options, f"--parent={os.getpid()}"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env={**os.environ, **_ENVIRONMENT},
+            )
+        self.pid = self._process.pid
+        self._listening = False
+        try:
+            self._listen_until(lambda: self._listening, _START_S)
+            if not self._listening:
+                raise ControllerError(
+                    f"the controller has not started within {_START_S:g} s: see {self.log}"
+                )
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process, if it still runs, and wait until it is gone."""
+        if self._process is None:
+            return
+        process, self._process = self._process, None
+        process.terminate()
+        try:
+            process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+    def wait_until_ready(self, timeout_s: float = 60.0) -> None:
+        """Return when all switches have all of their rules and no link is down.
+
+        Raises a ControllerError that tells which switches or links are missing after `timeout_s`,
+        or why the controller has failed.
+        """
+        self._listen_until(lambda: self.ready, timeout_s)
+        if not self.ready:
+            raise ControllerError(f"{self._what_is_missing(timeout_s)}: see {self.log}")
+
+    def check(self) -> None:
+        """Take in what it has said; raise a ControllerError if it has failed or ended."""
+        self._listen_until(lambda: False, 0.0)
+
+    def _what_is_missing(self, timeout_s: float) -> str:
+        nodes = len(json.loads(self._network_json.read_text())["nodes"])
+        absent = [switch_name(node) for node in range(nodes) if node not in self.in_place]
+        if absent:
+            return f"after {timeout_s:g} s these switches have no rules yet: {_some(absent)}"
+        links = [f"{switch_name(a)}–{switch_name(b)}" for a, b in self.down]
+        if links:
+            return f"after {timeout_s:g} s these links are down: {_some(links)}"
+        return f"after {timeout_s:g} s some switches have not confirmed their rules"
+
+    def _listen_until(self, enough: Callable[[], bool], timeout_s: float) -> None:
+        assert self._process is not None, "the controller does not run"
+        assert self._process.stdout is not None
+        pipe, deadline = self._process.stdout.fileno(), time.monotonic() + timeout_s
+        poll = select.poll()  # not select(), which knows no more than 1024 open files
+        poll.register(pipe, select.POLLIN)
+        while not enough():
+            if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+                return
+            if not (data := os.read(pipe, 65536)):
+                status = self._process.wait()
+                raise ControllerError(f"the controller ended with status {status}: see {self.log}")
+            *lines, self._unread = (self._unread + data).split(b"\n")
+            for line in lines:
+                self._take_in(json.loads(line))
+
+    def _take_in(self, fact: dict[str, Any]) -> None:
+        match fact:
+            case {"listening": port}:
+                self.port, self._listening = port, True
+            case {"in_place": node}:
+                self.in_place.add(node)
+            case {"down": links}:
+                self.down = [(a, b) for a, b in links]
+            case {"ready": _}:
+                self.ready = True
+            case {"failed": sentence}:
+                raise ControllerError(sentence)
+            case _:
+                raise ValueError(f"the controller said {fact}")
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

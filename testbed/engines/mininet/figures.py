@@ -1,0 +1,36 @@
+"""The figures of an emulated run, from its captures and its hosts' counters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from testbed.engines.mininet.fidelity import judge, replay
+from testbed.measures import Meter, Sent, summarise
+from testbed.network import Network
+from testbed.pcap import read_packets
+from testbed.rundir import RunDirectory, read_json
+
+
+def figures(network: Network, directory: RunDirectory) -> dict[str, Any]:
+    """The summary, as the simulator gives it; how true the network was goes into the manifest."""
+    raw = read_json(directory.path / "emulation.json", "the emulation did not end well")
+    interfaces = {int(index): tuple(ends) for index, ends in raw["interfaces"].items()}
+    packets = read_packets(directory.path / "packets")
+    carried, errors = replay(packets, interfaces, network.graph)
+    fidelity = judge(errors, raw["capture_dropped"])
+    malformed = sum(host["malformed"] for host in raw["hosts"])
+    directory.manifest["fidelity"] = fidelity.to_json()
+    directory.manifest["start_unix_ns"] = raw["start_unix_ns"]
+    directory.manifest["counters"] = {
+        "captured": raw["captured"],
+        "capture_dropped": raw["capture_dropped"],
+        "malformed": malformed,
+    }
+    sent = Sent()
+    for host in raw["hosts"]:
+        for key, value in host["sent"].items():
+            setattr(sent, key, getattr(sent, key) + value)
+    meter = Meter.merged(host["meter"] for host in raw["hosts"])
+    end = int(packets.time.max()) - raw["start_unix_ns"] if len(packets) else 0
+    summary = summarise(network.processes, end, meter, sent, carried)
+    return {**summary, "malformed": malformed, "fidelity": fidelity.verdict}

@@ -1,0 +1,101 @@
+"""A process beside a run that ends whatever is left of it, even if the run is killed outright.
+
+What belongs to a run is known by the network namespaces that it made: every process in one of them is
+the run's, and no other process is. The guard waits for the word, or for the run's own process to be
+gone (a pidfd tells), kills those that it finds there, and removes the run's directory. With the last
+process go the namespaces, and with them everything in them.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import signal
+import time
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from pathlib import Path
+
+_DONE = b"done\n"
+
+
+class Guard:
+    """The guard of the process that makes it."""
+
+    def __init__(self, directory: Path) -> None:
+        orders, self._orders = os.pipe()
+        owner = os.pidfd_open(os.getpid())
+        self._pid = os.fork()
+        if self._pid == 0:
+            try:
+                _watch(directory, owner, os.getppid(), orders)
+            finally:
+                os._exit(0)
+        os.close(owner)
+        os.close(orders)
+
+    def watch(self, namespaces: Iterable[int]) -> None:
+        """Tell the guard of namespaces of the run, by their descriptors."""
+        numbers = b"".join(b"%d\n" % os.fstat(namespace).st_ino for namespace in namespaces)
+        os.write(self._orders, numbers)
+
+    def clean_up(self) -> None:
+        """Have the run cleaned up after; return when that is done."""
+        os.write(self._orders, _DONE)
+        os.close(self._orders)
+        os.waitpid(self._pid, 0)
+
+
+def _watch(directory: Path, owner: int, owner_pid: int, orders: int) -> None:
+    # Of its own session, so that an interrupt meant for the run does not end it.
+    os.setsid()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    _close_all_but(owner, orders)
+    os.chdir("/")
+    text = b""
+    poll = select.poll()
+    poll.register(owner, select.POLLIN)
+    poll.register(orders, select.POLLIN)
+    while not text.endswith(_DONE):
+        ready = dict(poll.poll())
+        if orders in ready:
+            text += os.read(orders, 65536)
+        elif owner in ready:
+            break
+    namespaces = {int(line) for line in text.split() if line.isdigit()}
+    while members := _members(namespaces, owner_pid):
+        _kill(members, namespaces)
+        time.sleep(0.001)
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def _close_all_but(*keep: int) -> None:
+    """Hold nothing of the owner's open: others may wait for its end."""
+    low = 0
+    for descriptor in sorted(keep):
+        os.closerange(low, descriptor)
+        low = descriptor + 1
+    os.closerange(low, os.sysconf("SC_OPEN_MAX"))
+
+
+def _members(namespaces: Collection[int], owner_pid: int) -> list[int]:
+    """The processes in these namespaces; the owner is none, for it comes and goes as it likes."""
+    found = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and int(entry) not in (owner_pid, os.getpid()):
+            with suppress(OSError):  # it has just ended, or has no namespace any more
+                if os.stat(f"/proc/{entry}/ns/net").st_ino in namespaces:
+                    found.append(int(entry))
+    return found
+
+
+def _kill(processes: Iterable[int], namespaces: Collection[int]) -> None:
+    for pid in processes:
+        with suppress(OSError):
+            process = os.pidfd_open(pid)
+            # Still the same one, now that the number cannot be given to another any more.
+            if os.stat(f"/proc/{pid}/ns/net").st_ino in namespaces:
+                signal.pidfd_send_signal(process, signal.SIGKILL)
+            os.close(process)

@@ -1,0 +1,102 @@
+"""The one place where the OpenFlow library is chosen: Ryu 4.34, or os-ken, its maintained fork.
+
+`TESTBED_OPENFLOW` in the environment names it when this module is first imported. Beyond the name
+of the package and of one class nothing differs for an application, so the names below stand for
+either. What the libraries would import and never use here is kept out: in a guest an import costs
+some milliseconds, and these are several hundred of them.
+
+Neither library may poll, for each waking costs real time while virtual time could jump. What they
+would do of themselves: wake each connection every `socket_timeout` (5 s) only to wait again, which
+is turned off here; ask each switch for an echo, which is off by default; Eventlet's loop wakes once
+in 60 s when it has nothing to do. Neither spins. Ryu runs on Eventlet, os-ken on native threads.
+"""
+
+import importlib
+import os
+import sys
+import types
+import warnings
+from typing import Any, Final, Literal
+
+Library = Literal["ryu", "os-ken"]
+
+VARIABLE: Final = "TESTBED_OPENFLOW"
+PACKAGES: Final[dict[str, str]] = {"ryu": "ryu", "os-ken": "os_ken"}
+OPENFLOW_13: Final = 4
+"""OpenFlow 1.3, as its messages write it."""
+
+# Read before anything is imported (the last by the interpreter itself, as it starts): no resolver
+# of names in Eventlet, native threads in os-ken, and no setuptools only because Ryu compares two
+# version numbers by distutils.
+ENVIRONMENT: Final = {
+    "EVENTLET_NO_GREENDNS": "yes",
+    "OSKEN_HUB_TYPE": "native",
+    **({"SETUPTOOLS_USE_DISTUTILS": "stdlib"} if sys.version_info < (3, 12) else {}),
+}
+
+
+def _keep_out_what_is_not_needed(package: str) -> None:
+    os.environ.update(ENVIRONMENT)
+    if package == "ryu":
+        # Eventlet's support of pyOpenSSL is optional, and an import that is None fails at once.
+        sys.modules.setdefault("OpenSSL", None)  # type: ignore[arg-type]
+        # Only `run_apps` uses the web server, which asks Eventlet for a name (ALREADY_HANDLED)
+        # that newer versions do not have.
+        sys.modules.setdefault("ryu.app.wsgi", types.ModuleType("ryu.app.wsgi"))
+        for retiring in ("Eventlet", "The distutils package", "distutils Version classes"):
+            warnings.filterwarnings("ignore", rf"\s*{retiring} (is|are) deprecated")
+
+
+LIBRARY: Final = os.environ.get(VARIABLE, "ryu")
+if LIBRARY not in PACKAGES:
+    raise ImportError(f"{VARIABLE} is {LIBRARY!r}; it must be one of {', '.join(PACKAGES)}")
+_PACKAGE: Final = PACKAGES[LIBRARY]
+_keep_out_what_is_not_needed(_PACKAGE)
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(f"{_PACKAGE}.{name}")
+
+
+hub: Any = _module("lib.hub")
+handler: Any = _module("controller.handler")
+ofp_event: Any = _module("controller.ofp_event")
+ofp_handler: Any = _module("controller.ofp_handler")
+ofproto: Any = _module("ofproto.ofproto_v1_3")
+parser: Any = _module("ofproto.ofproto_v1_3_parser")
+
+_app_manager: Any = _module("base.app_manager")
+_controller: Any = _module("controller.controller")
+
+Application: Any = _app_manager.RyuApp if _PACKAGE == "ryu" else _app_manager.OSKenApp
+"""The base class of applications."""
+serve_switch: Any = _controller.datapath_connection_factory
+"""Takes a connection and its address, and talks with the switch until it goes."""
+Protocol: Any = _module("ofproto.ofproto_protocol").ProtocolDesc
+"""What messages need to know of a switch: the version."""
+
+_controller.CONF.set_override("socket_timeout", None)
+
+
+class Handshake(ofp_handler.OFPHandler):  # type: ignore[misc]
+    """The library's own application, which greets switches, answers echoes and hands on events.
+
+    It would also listen, but on fixed ports when told any, on all addresses, and beside another
+    listener of the same port; and if it could not, it would only log that. See controller_process.py.
+    """
+
+    OFP_VERSIONS = (OPENFLOW_13,)
+
+    def start(self) -> None:
+        """Start to handle events, and nothing else."""
+        Application.start(self)
+
+
+def start(application: Any, *arguments: Any) -> Any:
+    """Start an application, and what it needs; return its instance."""
+    manager = _app_manager.AppManager.get_instance()
+    handshake = manager.instantiate(Handshake)
+    instance = manager.instantiate(application, *arguments)
+    handshake.start()
+    instance.start()
+    return instance

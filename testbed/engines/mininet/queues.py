@@ -1,0 +1,106 @@
+"""Delay, bandwidth, queue and loss of a link's direction, by netem on the interface where it begins.
+
+netem with both ``rate`` and ``delay`` *is* a store-and-forward link: it lets a packet go at
+max(now + delay, the one before) + bytes·8/rate (sch_netem.c), which is to wait for those before, to
+take one's time, and to propagate, to the nanosecond and from the moment of arrival, so that a late
+timer does not push back those behind. But its limit counts the packets that propagate too. Where a
+queue is limited there are two netems: the outer one delays, the inner one has the rate and counts. A
+constant delay may come before the queue as well as after it: the same packets are dropped, the others
+arrive at the same time.
+
+htb with a netem below, which Mininet sets, lets a burst of 15 kB through at once and is late by up to
+its clock's grain; so it is off by milliseconds when packets come in bursts.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from testbed.engines.mininet import netlink
+from testbed.engines.mininet.netlink import Netlink, Request, attribute, attributes
+from testbed.engines.mininet.plan import Link
+
+_OUTER, _INNER = 0x1_0000, 0x2_0000  # handles, as 1: and 2:
+_ANY = 0x7FFF_FFFF
+_OPTIONS = struct.Struct("=6I")  # latency (in ticks), limit, loss, gap, duplicate, jitter
+_RATE = struct.Struct("=IiIi")  # rate, packet overhead, cell size, cell overhead
+_TICK_NS = 64
+_MOST = 0xFFFF_FFFF
+
+
+@dataclass(frozen=True)
+class Netem:
+    """The settings of one netem; a rate of 0 stands for none."""
+
+    limit: int = _ANY
+    delay_ns: int = 0
+    loss: int = 0
+    """Of 2³² - 1 packets."""
+    rate: int = 0
+    in_bits: bool = False
+    """The rate is of bits, not bytes, per second; see `_encode`."""
+
+
+Queues = dict[int, Netem]
+"""What an interface has: netems by their handles."""
+
+
+def queues(link: Link) -> Queues:
+    """What makes an interface behave like a link."""
+    in_bits = link.bandwidth_bps % 8 != 0
+    rate = link.bandwidth_bps if in_bits else link.bandwidth_bps // 8
+    loss = round(link.loss * _MOST)
+    if not link.queue_packets:
+        return {_OUTER: Netem(_ANY, link.delay_ns, loss, rate, in_bits)}
+    # One more than may wait: the one that is being sent.
+    return {
+        _OUTER: Netem(delay_ns=link.delay_ns, loss=loss),
+        _INNER: Netem(limit=link.queue_packets + 1, rate=rate, in_bits=in_bits),
+    }
+
+
+def requests(index: int, wanted: Queues, name: str) -> Iterator[Request]:
+    """What to ask of the kernel to set them up on an interface."""
+    parent = netlink.TC_ROOT
+    for handle, netem in wanted.items():
+        body = struct.pack("=BxxxiIII", 0, index, handle, parent, 0)
+        body += attribute(1, "netem") + attribute(2, _encode(netem))  # TCA_KIND, TCA_OPTIONS
+        yield Request(netlink.NEWQDISC, body, f"set the queue of {name}")
+        parent = handle + 1  # the only class of a netem
+
+
+def read_back(kernel: Netlink, indexes: Iterable[int]) -> dict[int, Queues]:
+    """What these interfaces have according to the kernel."""
+    found: dict[int, Queues] = {index: {} for index in indexes}
+    for answer in kernel.dump(netlink.GETQDISC, struct.pack("=BxxxiIII", 0, 0, 0, 0, 0)):
+        _, index, handle, _, _ = struct.unpack_from("=BxxxiIII", answer)
+        options = attributes(answer[20:])
+        if index in found and options[1] == b"netem\0":
+            found[index][handle] = _decode(options[2])
+    return found
+
+
+def _encode(netem: Netem) -> bytes:
+    ticks = min(netem.delay_ns // _TICK_NS, _MOST)
+    options = _OPTIONS.pack(ticks, netem.limit, netem.loss, 0, 0, 0)
+    options += attribute(10, struct.pack("=q", netem.delay_ns))  # TCA_NETEM_LATENCY64
+    if netem.rate:
+        # A rate is of bytes per second, and bits may not divide by 8. But netem knows cells (of
+        # ATM): if each byte is a cell with an overhead of 7, then it counts bits.
+        cell = (1, 7) if netem.in_bits else (0, 0)
+        options += attribute(6, _RATE.pack(min(netem.rate, _MOST), 0, *cell))  # TCA_NETEM_RATE
+        if netem.rate > _MOST:
+            options += attribute(8, struct.pack("=Q", netem.rate))  # TCA_NETEM_RATE64
+    return options
+
+
+def _decode(options: bytes) -> Netem:
+    _, limit, loss, _, _, _ = _OPTIONS.unpack_from(options)
+    more = attributes(options[_OPTIONS.size :])
+    (delay_ns,) = struct.unpack("=q", more[10])
+    rate, _, cell, _ = _RATE.unpack(more[6]) if 6 in more else (0, 0, 0, 0)
+    if 8 in more:
+        (rate,) = struct.unpack("=Q", more[8])
+    return Netem(limit, delay_ns, loss, rate, cell == 1)

@@ -1,0 +1,103 @@
+"""What is measured, the same on every engine: at the nodes, on the way into the network, on links."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+class Meter:
+    """What is measured at the nodes: delays, delivery queues, the protocol's own counters."""
+
+    def __init__(self) -> None:
+        self.multicasts = 0
+        self.deliveries = 0
+        self.delays = array("q")  # nanoseconds from multicast to delivery, at the others
+        self.queue_longest = 0
+        self.queue_time = 0  # messages × nanoseconds that they waited in delivery queues
+        self.discarded: Counter[str] = Counter()
+        self.counted: Counter[str] = Counter()
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, for another process."""
+        return {**vars(self), "delays": self.delays.tolist()}
+
+    @classmethod
+    def merged(cls, parts: Iterable[dict[str, Any]]) -> Meter:
+        """One meter for what many measured."""
+        meter = cls()
+        for part in parts:
+            meter.multicasts += part["multicasts"]
+            meter.deliveries += part["deliveries"]
+            meter.delays.extend(part["delays"])
+            meter.queue_longest = max(meter.queue_longest, part["queue_longest"])
+            meter.queue_time += part["queue_time"]
+            meter.discarded.update(part["discarded"])
+            meter.counted.update(part["counted"])
+        return meter
+
+
+@dataclass
+class Sent:
+    """What nodes handed to the network, counted once for each receiver (each logical arc)."""
+
+    copies: int = 0
+    messages: int = 0  # in the paper's sense: IP fragments
+    bytes: int = 0
+    control_bytes: int = 0
+
+    def add(self, receivers: int, fragments: int, size: int, control_size: int) -> None:
+        """A message of that size has been sent to so many receivers."""
+        self.copies += receivers
+        self.messages += fragments * receivers
+        self.bytes += size * receivers
+        self.control_bytes += control_size * receivers
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What the links carried, each packet counted once for each link."""
+
+    hops: int
+    wire_bytes: int
+    time: int  # packets × nanoseconds that they waited and travelled
+    longest_queue: int
+    lost: int = 0
+    dropped: int = 0
+
+
+def summarise(
+    processes: int, duration: int, meter: Meter, sent: Sent, carried: Carried
+) -> dict[str, Any]:
+    """A run's figures, one flat object; ``duration`` in nanoseconds."""
+    duration = max(1, duration)
+    delays = np.asarray(meter.delays) / 1e6 if meter.delays else np.zeros(1)
+    return {
+        "nodes": processes,
+        "multicasts": meter.multicasts,
+        "deliveries": meter.deliveries,
+        "duration_ms": duration / 1e6,
+        "delay_ms_mean": float(delays.mean()),
+        "delay_ms_p50": float(np.percentile(delays, 50)),
+        "delay_ms_p99": float(np.percentile(delays, 99)),
+        "delay_ms_max": float(delays.max()),
+        "delivery_queue_mean": meter.queue_time / duration / processes,
+        "delivery_queue_max": meter.queue_longest,
+        "network_load_mean": carried.time / duration,
+        "link_queue_max": carried.longest_queue,
+        "copies": sent.copies,
+        "messages": sent.messages,
+        "bytes": sent.bytes,
+        "control_bytes": sent.control_bytes,
+        "hops": carried.hops,
+        "wire_bytes": carried.wire_bytes,
+        "packets_lost": carried.lost,
+        "packets_dropped": carried.dropped,
+        **{f"discarded_{reason}": count for reason, count in sorted(meter.discarded.items())},
+        **dict(sorted(meter.counted.items())),
+    }
