@@ -9,10 +9,10 @@ import sys
 from rich.console import Console
 
 from testbed import __version__
-from testbed.commands import check, protocols, run, topology
+from testbed.commands import check, doctor, protocols, run, topology
 from testbed.errors import UserError
 
-COMMANDS = (run, check, topology, protocols)
+COMMANDS = (run, check, topology, protocols, doctor)
 
 
 def main(arguments: list[str] | None = None) -> int:

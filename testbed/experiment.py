@@ -26,7 +26,7 @@ from testbed.workload import WORKLOADS, Bursts, Workload
 from topologies import MODELS, OVERLAYS, Links
 from topologies.routing import Metric
 
-ENGINES = ("simulate",)
+ENGINES = ("simulate", "mininet", "virtual", "auto")
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,12 @@ from testbed.experiment import Experiment
 from testbed.network import build_network
 from testbed.rundir import RunDirectory
 
+ENGINES = {
+    "simulate": "testbed.engines.simulate",
+    "mininet": "testbed.engines.mininet",
+    "virtual": "testbed.engines.virtual.engine",
+}
+
 Progress = Callable[[str, int, int], None]
 
 
@@ -26,6 +32,7 @@ class Run:
     experiment: Experiment
     summary: dict[str, Any]
     verdict: Verdict
+    manifest: dict[str, Any]
 
 
 def choose_engine(engine: str) -> tuple[str, str]:
@@ -35,7 +42,8 @@ def choose_engine(engine: str) -> tuple[str, str]:
     missing = [ability.name for ability in machine.emulation_in_real_time()]
     if not missing:
         return "mininet", "root, netem and Open vSwitch are here"
-    if not machine.mininet().ok or not machine.virtual_kernel().ok:
+    virtual = (machine.mininet(), machine.openvswitch(), machine.virtual_kernel())
+    if not all(ability.ok for ability in virtual):
         raise UserError(
             f"no emulation here: Mininet on this kernel lacks {', '.join(missing)}, and Mininet in "
             "virtual time lacks what scripts/setup installs; run that, or use --engine simulate"
@@ -46,7 +54,7 @@ def choose_engine(engine: str) -> tuple[str, str]:
 def run_experiment(experiment: Experiment, runs: Path, progress: Progress) -> Run:
     """Run one experiment below ``runs`` and check it."""
     experiment = replace(experiment, engine=choose_engine(experiment.engine)[0])
-    engine = importlib.import_module(f"testbed.engines.{experiment.engine}")
+    engine = importlib.import_module(ENGINES[experiment.engine])  # some take long to import
     network = build_network(experiment)
     label = f"{experiment.protocol.name}-{network.processes}"
     with RunDirectory.create(
@@ -71,4 +79,4 @@ def run_experiment(experiment: Experiment, runs: Path, progress: Progress) -> Ru
         }
         directory.write_json("summary.json", summary)
         directory.manifest["verdict"] = verdict.verdict
-    return Run(directory.path, experiment, summary, verdict)
+    return Run(directory.path, experiment, summary, verdict, directory.manifest)

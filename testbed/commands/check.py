@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from testbed.check import check_run
-from testbed.commands.terminal import console, print_json, progress_bar
+from testbed.commands.terminal import console, exit_status, print_json, progress_bar
 from testbed.rundir import read_manifest
-
-EXIT = {"valid": 0, "invalid": 1, "unknown": 2}
 
 
 def add_parser(commands: Any) -> None:
@@ -48,5 +46,4 @@ def command(options: argparse.Namespace) -> int:
             out.print(f"  {sentence}", soft_wrap=True, markup=False)
     if options.json:
         print_json({path: verdict.to_json() for path, verdict in verdicts.items()})
-    found = {verdict.verdict for verdict in verdicts.values()}
-    return 1 if "invalid" in found else max(EXIT[verdict] for verdict in found)
+    return exit_status(verdicts.values())

@@ -10,9 +10,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from testbed.commands.terminal import console, print_json, progress_bar
-from testbed.experiment import load
-from testbed.run import Run, run_experiment
+from testbed.commands.terminal import console, exit_status, print_json, progress_bar
+from testbed.engines.mininet.fidelity import Fidelity
+from testbed.experiment import ENGINES, load
+from testbed.run import Run, choose_engine, run_experiment
 
 # (label, key of the summary, format)
 FIGURES: tuple[tuple[str, str, str], ...] = (
@@ -43,6 +44,13 @@ def add_parser(commands: Any) -> None:
         "2 the experiment could not be run.",
     )
     parser.add_argument("file", type=Path, help="experiment file (TOML); see scripts/experiments")
+    parser.add_argument(
+        "--engine",
+        choices=ENGINES,
+        help="simulate: a model, in seconds, at any scale; mininet: real packets on this kernel, as "
+        "root; virtual: real packets in a user-mode kernel with exact time, no root; "
+        "auto: mininet where it runs, else virtual",
+    )
     parser.add_argument("--seed", type=int, help="use this seed instead of the file's")
     parser.add_argument(
         "--packets",
@@ -59,14 +67,20 @@ def add_parser(commands: Any) -> None:
 def command(options: argparse.Namespace) -> int:
     """Run all, then show all."""
     runs = []
-    for experiment in load(options.file, seed=options.seed, packets=options.packets):
+    experiments = load(
+        options.file, seed=options.seed, packets=options.packets, engine=options.engine
+    )
+    engine, why = choose_engine(experiments[0].engine)
+    if experiments[0].engine == "auto" and not options.json:
+        console().print(f"engine {engine}: {why}", soft_wrap=True)
+    for experiment in experiments:
         with progress_bar(experiment.protocol.name) as progress:
             runs.append(run_experiment(experiment, options.runs, progress))
     if options.json:
         print_json([{**run.summary, "directory": str(run.path)} for run in runs])
     else:
         show(runs, console())
-    return 0 if all(run.verdict.ok for run in runs) else 1
+    return exit_status(run.verdict for run in runs)
 
 
 def show(runs: Sequence[Run], out: Console) -> None:
@@ -75,7 +89,8 @@ def show(runs: Sequence[Run], out: Console) -> None:
     out.print(
         f"[bold]{first.experiment.name}[/]: {first.summary['nodes']} nodes, "
         f"{first.experiment.topology.model} topology, {first.experiment.workload.model} workload, "
-        f"seed {first.experiment.seed}, engine {first.experiment.engine}"
+        f"seed {first.experiment.seed}, engine {first.experiment.engine}",
+        soft_wrap=True,
     )
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("")
@@ -85,6 +100,8 @@ def show(runs: Sequence[Run], out: Console) -> None:
         table.add_row(label, *(form.format(run.summary[key]) for run in runs))
     out.print(table)
     for run in runs:
+        if "fidelity" in run.manifest:
+            out.print(f"network: {Fidelity(**run.manifest['fidelity'])}", soft_wrap=True)
         out.print(f"results: {run.path}", soft_wrap=True)
         for sentence in run.verdict.explain(5) if not run.verdict.ok else ():
             out.print(f"  {sentence}", soft_wrap=True, markup=False)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from testbed.check import Verdict
 
 SECONDS_BEFORE_BAR = 2.0
 
@@ -23,6 +25,12 @@ def print_json(content: Any) -> None:
     """Standard output for scripts."""
     json.dump(content, sys.stdout, indent=1)
     sys.stdout.write("\n")
+
+
+def exit_status(verdicts: Iterable[Verdict]) -> int:
+    """What a script is told: 0 all valid, 1 a violation, 2 a run that cannot be judged."""
+    found = {verdict.verdict for verdict in verdicts}
+    return 1 if "invalid" in found else 2 if "unknown" in found else 0
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import ctypes
 import json
 import mmap
 import os
+import resource
 import select
 import signal
 import sys
@@ -107,10 +108,12 @@ class Hosts:
 
     def _sleep(self, seconds: float) -> None:
         """Sleep, but hear of a host that dies."""
-        died = select.select([c.answers for c in self.children], [], [], seconds)[0]
-        if died:
-            child = next(c for c in self.children if c.answers is died[0])
-            raise UserError(self._died(child))
+        poll = select.poll()
+        speakers = {child.answers.fileno(): child for child in self.children}
+        for number in speakers:
+            poll.register(number, select.POLLIN)
+        for number, _ in poll.poll(seconds * 1000):
+            raise UserError(self._died(speakers[number]))
 
     def _fork(self, node: int) -> Child:
         orders_in, orders_out = os.pipe()
@@ -119,11 +122,7 @@ class Hosts:
         if pid == 0:
             status = 1
             try:
-                for child in self.children:  # theirs, not ours to hold open
-                    os.close(child.orders)
-                    child.answers.close()
-                os.close(orders_out)
-                os.close(answers_in)
+                _close_all_but(orders_in, answers_out, self.namespaces[node])
                 self._be_the_host(node, orders_in, answers_out)
                 status = 0
             finally:
@@ -157,7 +156,7 @@ class Hosts:
         os.write(answers, json.dumps(host.figures()).encode() + b"\n")
 
     def _answer(self, child: Child) -> str:
-        if not select.select([child.answers], [], [], PATIENCE_S)[0]:
+        if not _readable(child.answers, PATIENCE_S):
             raise UserError(
                 f"the process of host h{child.node} hangs: no word in {PATIENCE_S:.0f} s"
             )
@@ -181,6 +180,21 @@ class Hosts:
             os.close(child.orders)
             child.answers.close()
         self.children.clear()
+
+
+def _close_all_but(*kept: int) -> None:
+    """Let go of other hosts' pipes; and select() needs the socket's number to be a low one."""
+    first = 3
+    for number in sorted(kept):
+        os.closerange(first, number)
+        first = number + 1
+    os.closerange(first, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+
+
+def _readable(file: TextIO, seconds: float) -> bool:
+    poll = select.poll()  # unlike select() it knows any number of files
+    poll.register(file, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))
 
 
 def _stop(*_: object) -> None:

@@ -84,9 +84,7 @@ def queues_words() -> list[str]:
     return ["--", "--id=@queues", "create", "QoS", "type=linux-noop"]
 
 
-def bridge_words(
-    name: str, dpid: int, ports: Mapping[str, int], settings: Settings
-) -> list[str]:
+def bridge_words(name: str, dpid: int, ports: Mapping[str, int], settings: Settings) -> list[str]:
     """Make a bridge with its ports, where and how OpenFlow is to see them."""
     words = ["--", "add-br", name, "--", "set", "bridge", name]
     words += [

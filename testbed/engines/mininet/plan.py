@@ -157,7 +157,9 @@ def build(network_json: Mapping[str, Any], mtu: int = 1500) -> Plan:
         raise UserError(f"{len(ids)} nodes are too many: there are addresses for {MOST_NODES}")
     pairs = {(min(link.a, link.b), max(link.a, link.b)) for link in links}
     if len(pairs) < len(links) or any(a == b or not (a >= 0 and b < len(ids)) for a, b in pairs):
-        raise UserError("network.json: each link must join two nodes, and no two links the same two")
+        raise UserError(
+            "network.json: each link must join two nodes, and no two links the same two"
+        )
     return Plan(len(ids), links, mtu)
 
 

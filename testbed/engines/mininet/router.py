@@ -61,7 +61,7 @@ def _handles(event: Any, *states: str) -> Callable[[Handler], Any]:
                 _log.exception("%s failed", method.__name__)
                 self.fail("the controller has a bug: its log has the details")
 
-        return handler.set_ev_cls(event, states)(handle)
+        return handler.set_ev_cls(event, list(states))(handle)
 
     return decorate
 

@@ -1,0 +1,23 @@
+"""Mininet, Open vSwitch and Ryu on this machine's own kernel, in real time, as root."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from testbed.experiment import Experiment
+from testbed.network import Network
+from testbed.rundir import RunDirectory
+
+Progress = Callable[[str, int, int], None]
+
+
+def run(
+    experiment: Experiment, network: Network, directory: RunDirectory, progress: Progress
+) -> dict[str, Any]:
+    """Emulate the experiment of a prepared run directory, and give its figures."""
+    from testbed.engines.mininet.emulate import emulate  # imports Mininet and scapy
+    from testbed.engines.mininet.figures import figures
+
+    emulate(directory.path, progress)
+    return figures(network, directory)

@@ -1,0 +1,47 @@
+"""Mininet's own command line on a network: for a person, or for commands from a file or pipe."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, TextIO
+
+from mininet.cli import CLI
+
+from testbed.engines.mininet.net import EmulatedNetwork
+
+
+def interact(network: EmulatedNetwork, commands: TextIO) -> None:
+    """Do what a person types, or what is written in a file, until its end or ``exit``."""
+    if commands.isatty():
+        CLI(network, stdin=commands)
+    else:
+        _Batch(network, commands.read().splitlines())
+
+
+class _Batch(CLI):
+    """Commands that are known beforehand.
+
+    While a command runs, Mininet passes its own input on to it; here there is none, and waiting for
+    it must not return: at the end of a file Mininet would ask again and again.
+    """
+
+    def __init__(self, network: EmulatedNetwork, lines: list[str]) -> None:
+        self._lines = [*lines, "exit"]
+        silence, end = os.pipe()
+        try:
+            with open(silence) as nothing:
+                super().__init__(network, stdin=nothing)
+        finally:
+            os.close(end)
+
+    def preloop(self) -> None:
+        """Queue the commands, which so need no prompt."""
+        self.cmdqueue += self._lines
+        self._lines = []
+
+    @classmethod
+    def initReadline(cls) -> None:  # noqa: N802
+        """A person's history is not for this."""
+
+    def emptyline(self) -> Any:
+        """Nothing to do."""

@@ -1,0 +1,279 @@
+"""Runs in a guest: five switches and hosts, a controller, and a record of what goes where.
+
+    h0–s0 — s1–h1 — s4–h4        Links: 0–1, 1–2, 2–3, 0–3, 1–4. A link can be taken away from
+        |     |                  the ring without harm; without 1–4, h4 is alone.
+    h3–s3 — s2–h2
+
+Prints one JSON object: what was found in each step. The tests look at that.
+"""
+
+import ctypes
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from testbed.engines.mininet import plan as names
+from testbed.engines.mininet.controller import Controller, ControllerError
+from testbed.engines.virtual.openvswitch import open_vswitch
+
+LINKS = [(0, 1), (0, 3), (1, 2), (1, 4), (2, 3)]
+NETWORK = {
+    "nodes": [{"id": node} for node in range(5)],
+    "links": [{"a": a, "b": b, "delay_ns": 1000, "bandwidth_bps": 10**7} for a, b in LINKS],
+}
+NODES = range(5)
+SIZES = {"whole": 100, "fragmented": 3000}
+PLAN = names.build(NETWORK)
+IPS = [names.host_ip(node) for node in NODES]
+STRANGER = 99  # the number of a switch that is not in the network
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def run(*words: str, text: str | None = None) -> str:
+    return subprocess.run(words, input=text, check=True, capture_output=True, text=True).stdout
+
+
+@contextmanager
+def inside(node: int) -> Iterator[None]:
+    """Be in a host's network for a while: a socket stays where it was made."""
+    with open("/proc/self/ns/net") as home, open(f"/run/netns/h{node}") as away:
+        LIBC.setns(away.fileno(), 0)
+        try:
+            yield
+        finally:
+            LIBC.setns(home.fileno(), 0)
+
+
+def lay_cables() -> None:
+    """Make the hosts, and the pairs of interfaces between them and the switches."""
+    lines = ["link set lo up"]
+    for node in NODES:
+        lines.append(f"netns add h{node}")
+        far = f"name h{node}-eth0 address {names.host_mac(node)} netns h{node}"
+        lines.append(f"link add s{node}-eth1 type veth peer {far}")
+        lines.append(f"link set s{node}-eth1 up")
+    for a, b in LINKS:
+        one, two = (f"s{i}-eth{PLAN.ports[i][j]}" for i, j in ((a, b), (b, a)))
+        lines.append(f"link add {one} type veth peer name {two}")
+        lines += [f"link set {one} up", f"link set {two} up"]
+    run("ip", "-batch", "-", text="\n".join(lines) + "\n")
+    for node in NODES:
+        nic = f"h{node}-eth0"
+        lines = [f"addr add {IPS[node]}/32 dev {nic}", f"link set {nic} up"]
+        lines.append(f"route add default via {names.GATEWAY_IP} dev {nic} onlink")
+        lines.append(f"neigh add {names.GATEWAY_IP} lladdr {names.GATEWAY_MAC} dev {nic}")
+        run("ip", "-n", f"h{node}", "-batch", "-", text="\n".join(lines) + "\n")
+
+
+def add_bridge(name: str, dpid: int, ports: list[int], target: str) -> list[str]:
+    words = ["--", "add-br", name, "--", "set", "bridge", name, "fail_mode=secure"]
+    words += [f"other_config:datapath-id={dpid:016x}", "other_config:disable-in-band=true"]
+    words += ["--", "set-controller", name, target]
+    words += ["--", "set", "controller", name, "inactivity_probe=0"]
+    for port in ports:
+        interface = f"{name}-eth{port}"
+        words += ["--", "add-port", name, interface]
+        words += ["--", "set", "interface", interface, f"ofport_request={port}"]
+    return words
+
+
+def add_switch(node: int, target: str) -> list[str]:
+    ports = [names.HOST_PORT, *PLAN.ports[node].values()]
+    return add_bridge(f"s{node}", names.dpid(node), ports, target)
+
+
+class Hosts:
+    """A socket of the experiment and a view of the wire, in every host."""
+
+    def __init__(self) -> None:
+        self.udp: list[socket.socket] = []
+        self.wire: list[socket.socket] = []
+        for node in NODES:
+            with inside(node):
+                udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+                udp.bind((IPS[node], names.PORT))
+                raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_NONBLOCK)
+                raw.bind((f"h{node}-eth0", 3))
+            self.udp.append(udp)
+            self.wire.append(raw)
+
+    def exchange(self) -> dict[str, list[list[int]]]:
+        """Send every kind of datagram; return, for each that arrived, (sender, receiver) pairs."""
+        return {
+            f"{kind} {how}": self._exchange(addressees, size)
+            for kind, addressees in (("unicast", IPS), ("multicast", [names.MULTICAST_IP]))
+            for how, size in SIZES.items()
+        }
+
+    def _exchange(self, addressees: list[str], size: int) -> list[list[int]]:
+        for sender in NODES:
+            body = bytes([sender]) + bytes(i * (sender + 7) % 256 for i in range(size - 1))
+            for address in addressees:
+                if address != IPS[sender]:
+                    self.udp[sender].sendto(body, (address, names.PORT))
+        time.sleep(0.1)
+        arrived = []
+        for receiver, udp in enumerate(self.udp):
+            for data, (ip, _) in drain(udp):
+                sender = IPS.index(ip)
+                right = bytes([sender]) + bytes(i * (sender + 7) % 256 for i in range(size - 1))
+                assert data == right, f"{receiver} got something else from {sender}"
+                arrived.append([sender, receiver])
+        return sorted(arrived)
+
+    def seen(self) -> list[list[Any]]:
+        """Return (host, first bytes) of the frames that came in at the hosts since last asked."""
+        return [
+            [node, frame[:34].hex()]
+            for node, raw in enumerate(self.wire)
+            for frame, origin in drain(raw)
+            if origin[2] != socket.PACKET_OUTGOING
+        ]
+
+    def send_junk(self) -> None:
+        """Send from h0 what no rule is for."""
+        mac = bytes.fromhex(names.host_mac(0).replace(":", ""))
+        everyone, gateway = b"\xff" * 6, bytes.fromhex(names.GATEWAY_MAC.replace(":", ""))
+        ip = struct.pack(">BBHHHBBH", 0x45, 0, 28, 1, 0, 64, 17, 0)
+        udp = struct.pack(">HHHH", 5000, 5000, 8, 0)
+
+        def packet(source: str, destination: str) -> bytes:
+            return ip + socket.inet_aton(source) + socket.inet_aton(destination) + udp
+
+        for to, kind, content in [
+            (everyone, 0x0806, bytes.fromhex("0001080006040001") + mac + bytes(18)),
+            (everyone, 0x0800, packet(IPS[0], "255.255.255.255")),
+            (everyone, 0x86DD, b"\x60" + bytes(59)),
+            (bytes.fromhex("0180c200000e"), 0x88CC, bytes(40)),
+            (gateway, 0x0800, packet(IPS[0], "10.0.77.77")),
+            (gateway, 0x0800, packet(IPS[0], "239.0.0.2")),
+            (gateway, 0x0800, packet("10.0.66.66", names.MULTICAST_IP)),
+            (bytes.fromhex(names.host_mac(1).replace(":", "")), 0x1234, bytes(46)),
+        ]:
+            self.wire[0].send(to + mac + struct.pack(">H", kind) + content)
+        time.sleep(0.1)
+
+
+def drain(sock: socket.socket) -> Iterator[tuple[bytes, Any]]:
+    while True:
+        try:
+            yield sock.recvfrom(65536)
+        except BlockingIOError:
+            return
+
+
+def tables() -> dict[str, list[str]]:
+    """Return the rules of all switches, as Open vSwitch has them."""
+    return {
+        f"s{node} {what}": sorted(
+            line
+            for line in run(
+                "ovs-ofctl", "-OOpenFlow13", *more, f"dump-{what}", f"s{node}"
+            ).splitlines()
+            if "actions=" in line
+        )
+        for node in NODES
+        for what, *more in (("flows", "--no-stats"), ("groups",))
+    }
+
+
+def checksum_errors(node: int) -> int:
+    with inside(node):
+        lines = Path("/proc/thread-self/net/snmp").read_text().splitlines()
+    heads, values = (line.split() for line in lines if line.startswith("Udp:"))
+    return int(dict(zip(heads, values, strict=True))["InCsumErrors"])
+
+
+def switches_of_context(pid: int) -> int:
+    """Return how often the threads of a process have gone to sleep."""
+    total = 0
+    for status in Path(f"/proc/{pid}/task").glob("*/status"):
+        fields = dict(line.split(":", 1) for line in status.read_text().splitlines())
+        total += int(fields["voluntary_ctxt_switches"])
+    return total
+
+
+def set_link(a: int, b: int, state: str, log: Path) -> dict[str, Any]:
+    """Take a link down, or up, and return what the controller logged of it."""
+    before = len(log.read_text().splitlines()) if log.exists() else 0
+    run("ip", "link", "set", f"s{a}-eth{PLAN.ports[a][b]}", state)
+    for _ in range(500):
+        if log.exists() and len(lines := log.read_text().splitlines()) > before:
+            time.sleep(0.1)
+            lines = log.read_text().splitlines()[before:]
+            return {"lines": [json.loads(line) for line in lines]}
+        time.sleep(0.01)
+    raise TimeoutError(f"no reroute after link {a}–{b} was set {state}")
+
+
+def refusal(controller: Controller, timeout_s: float) -> str:
+    try:
+        controller.wait_until_ready(timeout_s)
+    except ControllerError as error:
+        return str(error)
+    return ""
+
+
+def scenario(library: str, directory: Path) -> Iterator[tuple[str, Any]]:
+    (directory / "network.json").write_text(json.dumps(NETWORK))
+    lay_cables()
+    hosts = Hosts()
+    log = directory / "reroutes.jsonl"
+    with Controller(directory / "network.json", directory, library=library, port=0) as controller:
+        target = f"tcp:127.0.0.1:{controller.port}"
+        words = [word for node in (3, 1, 0, 2) for word in add_switch(node, target)]
+        run("ovs-vsctl", *words, *add_bridge("stranger", STRANGER, [], target))
+        yield "one missing", refusal(controller, 3.0)
+        yield "told in place", sorted(controller.in_place)
+        run("ovs-vsctl", *add_switch(4, target))
+        controller.wait_until_ready(30.0)
+        yield "tables", tables()
+        yield "fragments", run("ovs-ofctl", "-OOpenFlow13", "get-frags", "s0").strip()
+        yield "reroutes before any", log.exists()
+        hosts.seen()
+        yield "arrived", hosts.exchange()
+        yield "checksum errors", [checksum_errors(node) for node in NODES]
+        hosts.seen()
+        hosts.send_junk()
+        yield "junk seen", hosts.seen()
+
+        yield "cut 0-1", set_link(0, 1, "down", log)
+        yield "arrived without 0-1", hosts.exchange()
+        yield "tables without 0-1", tables()
+        yield "cut 1-4", set_link(1, 4, "down", log)
+        yield "arrived without 0-1, 1-4", hosts.exchange()
+        yield "healed 1-4", set_link(1, 4, "up", log)
+        yield "healed 0-1", set_link(0, 1, "up", log)
+        yield "tables at the end", tables()
+        yield "arrived at the end", hosts.exchange()
+
+        controller.check()
+        before = switches_of_context(controller.pid)
+        time.sleep(600)
+        yield "wakings in 600 s", switches_of_context(controller.pid) - before
+        start = time.monotonic()
+    yield "stopped in", time.monotonic() - start
+    yield "log", controller.log.read_text()
+
+
+def main() -> None:
+    library, directory = sys.argv[1], Path(sys.argv[2])
+    found = {}
+    with open_vswitch():
+        for name, value in scenario(library, directory):
+            print(f"{name}", file=sys.stderr)
+            found[name] = value
+    (directory / "found.json").write_text(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    os.umask(0o022)
+    main()
