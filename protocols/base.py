@@ -126,6 +126,10 @@ class Protocol(ABC):
         """A timer that this protocol set has run out."""
         raise NotImplementedError(f"{self.name} sets no timer, yet {timer!r} ran out")
 
+    def peers(self) -> tuple[int, ...]:
+        """The processes that this one may ``Send`` to; an engine may prepare the ways to them."""
+        return self.place.others
+
     @classmethod
     def codec(cls, run: int, processes: int) -> Codec:
         """The encoding of this protocol's messages in a run of so many processes."""

@@ -49,3 +49,7 @@ class Overlay(Protocol):
         self.seen[message.source] = message.seq
         yield Send(tuple(peer for peer in self.neighbours if peer != sender), message)
         yield Deliver(message)  # last: the application may answer at once
+
+    def peers(self) -> tuple[int, ...]:
+        """Its neighbours alone."""
+        return self.neighbours

@@ -116,3 +116,7 @@ class Timestamp(Protocol):
                     self.buffer[missing].append(waiting)
                 else:
                     ready.append(waiting)
+
+    def peers(self) -> tuple[int, ...]:
+        """Nobody in particular, if the network multicasts."""
+        return () if self.settings.multicast == "network" else self.others

@@ -24,23 +24,31 @@ class EventLog:
     """Writes the events of one node or many to one file, many lines at a time."""
 
     def __init__(self, path: Path) -> None:
-        self._file: TextIO = path.open("w", encoding="ascii")
+        self._path = path
+        self._file: TextIO | None = None
         self._lines: list[str] = []
 
     def __enter__(self) -> EventLog:
         return self
 
     def __exit__(self, *_: object) -> None:
-        try:
-            self.flush()
-        finally:
-            self._file.close()
+        self.close()
 
     def flush(self) -> None:
-        """Write what has gathered."""
+        """Write what has gathered; the file is opened late, by the process that writes it."""
+        if self._file is None:
+            self._file = self._path.open("w", encoding="ascii")
         lines, self._lines = self._lines, []
         self._file.writelines(lines)
         self._file.flush()
+
+    def close(self) -> None:
+        """Write the rest. A log without events is an empty file, not none."""
+        try:
+            self.flush()
+        finally:
+            if self._file is not None:
+                self._file.close()
 
     def send(
         self, t: int, node: int, name: MessageId, to: frozenset[int] | None, payload: int

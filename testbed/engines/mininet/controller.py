@@ -1,20 +1,25 @@
 """Starts the controller, learns from it when the rules are in place, and stops it for certain.
 
-The process ends with the `with` block, and with the thread that began it: the kernel kills it when
-that is gone (PR_SET_PDEATHSIG). What it says for people is kept in the run directory.
+The controller is a fork of the process that starts it: in a guest a fresh interpreter and all that
+both of them import would take seconds. It keeps none of its parent's files. It ends with the `with`
+block, and with the thread that began it: the kernel kills it when that is gone. What it has to say
+to people is kept in the run directory.
 """
 
 import json
 import os
 import select
-import subprocess
+import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
+from testbed.engines.mininet import controller_process
 from testbed.engines.mininet.plan import switch_name
 from testbed.engines.mininet.rules import Arc
 from testbed.errors import UserError
@@ -22,15 +27,12 @@ from topologies.routing import Metric
 
 LOG = "controller.log"
 """In the run directory: what the controller has to say to people."""
-
 PORT = 6653
 """Where OpenFlow controllers listen by convention."""
 
 _START_S = 60.0
 _STOP_S = 5.0
 _MOST_NAMES = 8
-# As in openflow.py, which must not be imported here; this one is read as the interpreter starts.
-_ENVIRONMENT = {"SETUPTOOLS_USE_DISTUTILS": "stdlib"} if sys.version_info < (3, 12) else {}
 
 
 class ControllerError(UserError):
@@ -41,8 +43,8 @@ class Controller:
     """A running controller; a context manager.
 
     `with Controller(run / "network.json", run) as controller:` starts it; then switches are told
-    to connect to `controller.port` of 127.0.0.1, and `controller.wait_until_ready(10)` returns
-    when every switch has every rule.
+    to connect to `controller.port` of 127.0.0.1, and `controller.wait_until_ready()` returns when
+    every switch has every rule.
     """
 
     def __init__(
@@ -62,24 +64,26 @@ class Controller:
         """The switches that have all of their rules."""
         self.down: list[Arc] = []
         """The links that are down, as far as it was asked lately."""
-        self._network_json, self._directory = network_json, directory
-        self._options = [f"--library={library}", f"--metric={metric}", f"--port={port}"]
-        self._process: subprocess.Popen[bytes] | None = None
+        self._network_json = network_json
+        files = [f"--network={network_json}", f"--directory={directory}"]
+        self._arguments = [*files, f"--library={library}", f"--metric={metric}", f"--port={port}"]
+        self._listening = False
         self._unread = b""
 
     def __enter__(self) -> Self:
-        files = [f"--network={self._network_json}", f"--directory={self._directory}"]
-        command = [sys.executable, "-m", "testbed.engines.mininet.controller_process", *files]
-        with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                [*command, *self._options, f"--parent={os.getpid()}"],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                env={**os.environ, **_ENVIRONMENT},
-            )
-        self.pid = self._process.pid
-        self._listening = False
+        self._pipe, said = os.pipe()
+        try:
+            with self.log.open("ab") as log:
+                arguments = [*self._arguments, f"--parent={os.getpid()}"]
+                self.pid = os.fork()
+                if self.pid == 0:
+                    _become_controller(arguments, said, log.fileno())
+        except BaseException:
+            os.close(self._pipe)
+            raise
+        finally:
+            os.close(said)
+        self._process: int | None = os.pidfd_open(self.pid)
         try:
             self._listen_until(lambda: self._listening, _START_S)
             if not self._listening:
@@ -104,14 +108,14 @@ class Controller:
         if self._process is None:
             return
         process, self._process = self._process, None
-        process.terminate()
-        try:
-            process.wait(_STOP_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        assert process.stdout is not None
-        process.stdout.close()
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(process, signal.SIGTERM)
+            if not _readable(process, _STOP_S):
+                signal.pidfd_send_signal(process, signal.SIGKILL)
+        with suppress(ChildProcessError):  # somebody waited for all children
+            os.waitid(os.P_PIDFD, process, os.WEXITED)
+        os.close(process)
+        os.close(self._pipe)
 
     def wait_until_ready(self, timeout_s: float = 60.0) -> None:
         """Return when all switches have all of their rules and no link is down.
@@ -139,16 +143,12 @@ class Controller:
 
     def _listen_until(self, enough: Callable[[], bool], timeout_s: float) -> None:
         assert self._process is not None, "the controller does not run"
-        assert self._process.stdout is not None
-        pipe, deadline = self._process.stdout.fileno(), time.monotonic() + timeout_s
-        poll = select.poll()  # not select(), which knows no more than 1024 open files
-        poll.register(pipe, select.POLLIN)
+        deadline = time.monotonic() + timeout_s
         while not enough():
-            if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            if not _readable(self._pipe, max(0.0, deadline - time.monotonic())):
                 return
-            if not (data := os.read(pipe, 65536)):
-                status = self._process.wait()
-                raise ControllerError(f"the controller ended with status {status}: see {self.log}")
+            if not (data := os.read(self._pipe, 65536)):
+                raise ControllerError(f"the controller has ended: see {self.log}")
             *lines, self._unread = (self._unread + data).split(b"\n")
             for line in lines:
                 self._take_in(json.loads(line))
@@ -167,6 +167,34 @@ class Controller:
                 raise ControllerError(sentence)
             case _:
                 raise ValueError(f"the controller said {fact}")
+
+
+def _become_controller(arguments: Sequence[str], stdout: int, stderr: int) -> NoReturn:
+    """Be the controller, in a fork, and never come back to what the parent was doing."""
+    status = 1
+    try:
+        os.dup2(stdout, 1)
+        os.dup2(stderr, 2)
+        # Put nothing in the place of each of the parent's files. Were they closed, their numbers
+        # would be used again, and an object of the parent's that is dropped close the wrong file.
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for file in [0, *map(int, os.listdir("/proc/self/fd"))]:
+            if file not in (1, 2):
+                os.dup2(nothing, file)
+        sys.stdout, sys.stderr = os.fdopen(1, "w", 1), os.fdopen(2, "w", 1)
+        status = controller_process.main(arguments)
+    except SystemExit:
+        status = 2
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+def _readable(file: int, timeout_s: float) -> bool:
+    poll = select.poll()  # not select(), which knows no more than 1024 open files
+    poll.register(file, select.POLLIN)
+    return bool(poll.poll(timeout_s * 1000))
 
 
 def _some(names: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""The controller's process: `python -m testbed.engines.mininet.controller_process --network FILE …`.
+"""What the controller's process does: `python -m testbed.engines.mininet.controller_process …`.
 
 It tells what happens on its standard output, a JSON object a line with one fact in it:
 
@@ -33,16 +33,19 @@ REROUTES = "reroutes.jsonl"
 
 _BACKLOG = 1024  # all switches may knock at once
 _PR_SET_PDEATHSIG = 1
+_STDOUT = 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit status."""
     options = _parser().parse_args(arguments)
-    if options.parent is not None:
-        _die_with(options.parent)
     # Other threads may wait for switches, so there is no other way to end; nothing is unwritten.
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
-    logging.basicConfig(level="WARNING", format="%(asctime)s %(levelname)s %(message)s")
+    if options.parent is not None:
+        _die_with(options.parent)
+        # Ctrl-C reaches all processes of a terminal; who started this one ends it in its turn.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    logging.basicConfig(level="WARNING", format="%(asctime)s %(levelname)s %(message)s", force=True)
     try:
         _serve(_read(options.network), options)
     except UserError as error:
@@ -55,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def report(**fact: Any) -> None:
     """Tell who started this process one fact, at once."""
-    os.write(sys.__stdout__.fileno(), json.dumps(fact).encode() + b"\n")  # type: ignore[union-attr]
+    os.write(_STDOUT, json.dumps(fact).encode() + b"\n")
 
 
 def _serve(plan: Plan, options: argparse.Namespace) -> NoReturn:

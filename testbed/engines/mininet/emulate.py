@@ -45,14 +45,15 @@ def emulate(directory: Path, progress: Progress) -> None:
         controller.wait_until_ready()
         progress("network", 1, 1)
         with (
-            Capture(directory / "packets", FILTER) as capture,
             Hosts(experiment, network, run, directory, net.namespaces) as hosts,
+            Capture(directory / "packets", FILTER) as capture,
         ):
             figures = hosts.run(lambda done, of: progress("emulate", done, of), quiet_s(plan))
     start = time.time_ns() - time.monotonic_ns() + hosts.start
     result = {
         "start_unix_ns": start,
         "hosts": figures,
+        "hosts_cold": hosts.cold,
         "captured": capture.counts.captured,
         "capture_dropped": capture.counts.dropped,
         "interfaces": {plan.indexes[name]: ends for name, ends in plan.arrivals.items()},

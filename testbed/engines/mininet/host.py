@@ -10,15 +10,15 @@ from __future__ import annotations
 import select
 import socket
 import time
-from collections.abc import Callable, Hashable, MutableSequence
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from heapq import heappop, heappush
-from pathlib import Path
 from typing import Any
 
 from protocols import Message, Place, WireError
+from testbed.engines.mininet.alarm import Alarm
 from testbed.engines.mininet.plan import MULTICAST_IP, PORT, host_ip
 from testbed.events import EventLog
 from testbed.experiment import Experiment
@@ -28,9 +28,13 @@ from testbed.network import Network
 from testbed.node import Node
 from testbed.seeds import stream
 
-NS_PER_S = 1_000_000_000
 BUFFER_BYTES = 64 << 20
 LONGEST_DATAGRAM = 65_507
+
+
+WARM_PORT = PORT + 1
+WARM_BYTES = (1, 2000)  # fragments are flows of their own
+WARM_PATIENCE_S = 10.0
 
 
 class StopHostError(Exception):
@@ -50,8 +54,8 @@ class Host:
         experiment: Experiment,
         network: Network,
         run: int,
-        events: Path,
-        activity: MutableSequence[int],
+        log: EventLog,
+        activity: memoryview[int],
     ) -> None:
         processes = network.processes
         self.me = me
@@ -60,7 +64,7 @@ class Host:
         self.addresses = [(host_ip(node), PORT) for node in range(processes)]
         self.senders = {address: node for node, address in enumerate(self.addresses)}
         self.meter = Meter()
-        self.log = EventLog(events / f"h{me}.jsonl")
+        self.log = log
         place = Place(me, processes, network.neighbours(me), stream(experiment.seed, "node", me))
         protocol = experiment.protocol(place, experiment.settings)
         self.node = Node(protocol, experiment.workload, self, self.log, self.meter)
@@ -71,19 +75,36 @@ class Host:
         self.start = 0
         self.agenda: list[tuple[int, int, Callable[[], None]]] = []
         self._entries = 0
-        sends = experiment.workload.sends(processes, stream(experiment.seed, "workload"))
-        for sending in sends:
-            if sending.node == me:
-                self._at(sending.at, partial(self._send, sending.payload))
+
+    def will_send(self, at: int, payload: bytes) -> None:
+        """The application shall multicast at that time of the run's clock."""
+        self._at(at, partial(self._send, payload))
 
     def open(self) -> None:
-        """Open the socket in the namespace that this process is in."""
-        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        # No path MTU discovery: large messages are cut into fragments, and all have an IP id.
-        self.socket.setsockopt(socket.IPPROTO_IP, 10, 0)  # IP_MTU_DISCOVER, IP_PMTUDISC_DONT
-        for option in (32, 33):  # SO_SNDBUFFORCE, SO_RCVBUFFORCE
-            self.socket.setsockopt(socket.SOL_SOCKET, option, BUFFER_BYTES)
-        self.socket.bind((host_ip(self.me), PORT))
+        """Open the sockets in the namespace that this process is in."""
+        self.socket = _socket(self.me, PORT)
+        self.warm_socket = _socket(self.me, WARM_PORT)
+        self.alarm = Alarm()
+        self.poll = select.poll()
+        for file in (self.socket, self.alarm):
+            self.poll.register(file, select.POLLIN)
+
+    def warm_up(self, expected: int) -> bool:
+        """Send a datagram along every way that will be used; whether all for this host arrived.
+
+        A switch asks its own daemon about the first packet of a flow, which takes time that no
+        packet of the experiment is to lose. The capture does not look at this port.
+        """
+        for ip in (MULTICAST_IP, *(host_ip(peer) for peer in self.node.protocol.peers())):
+            for size in WARM_BYTES:
+                self.warm_socket.sendto(bytes(size), (ip, WARM_PORT))
+        self.warm_socket.settimeout(WARM_PATIENCE_S)
+        try:
+            for _ in range(expected * len(WARM_BYTES)):
+                self.warm_socket.recv(LONGEST_DATAGRAM)
+        except TimeoutError:
+            return False
+        return True
 
     def now(self) -> int:
         """The run's clock."""
@@ -96,13 +117,14 @@ class Host:
             while True:
                 if self.agenda and self.agenda[0][0] <= self.now():
                     heappop(self.agenda)[2]()
-                elif not self.agenda or self._readable(self.agenda[0][0] - self.now()):
+                elif not self.agenda or self._arrived_before(self.agenda[0][0]):
                     self._receive(*self.socket.recvfrom(LONGEST_DATAGRAM))
 
     def close(self) -> None:
         """Write what is to be written."""
-        self.log.__exit__()
-        self.socket.close()
+        self.log.close()
+        for opened in (self.socket, self.warm_socket, self.alarm):
+            opened.close()
 
     def unicast(self, sender: int, peers: tuple[int, ...], message: Message) -> None:
         """A datagram for each peer."""
@@ -145,8 +167,10 @@ class Host:
             del self.timers[timer]
             self.node.timeout(timer, self.now())
 
-    def _readable(self, wait_ns: int) -> bool:
-        return bool(select.select([self.socket], [], [], max(0, wait_ns) / NS_PER_S)[0])
+    def _arrived_before(self, at: int) -> bool:
+        """Wait for a datagram, but not beyond that time of the run's clock."""
+        self.alarm.set(self.start + at)
+        return any(file == self.socket.fileno() for file, _ in self.poll.poll())
 
     def _receive(self, data: bytes, address: tuple[str, int]) -> None:
         self.activity[self.me] += 1
@@ -170,3 +194,13 @@ class Host:
         fragments = len(frames(len(data), self.mtu, "udp"))
         self.sent.add(receivers, fragments, len(data), message.control_size)
         return data
+
+
+def _socket(me: int, port: int) -> socket.socket:
+    opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    # No path MTU discovery: large messages are cut into fragments, and all have an IP id.
+    opened.setsockopt(socket.IPPROTO_IP, 10, 0)  # IP_MTU_DISCOVER, IP_PMTUDISC_DONT
+    for option in (32, 33):  # SO_SNDBUFFORCE, SO_RCVBUFFORCE
+        opened.setsockopt(socket.SOL_SOCKET, option, BUFFER_BYTES)
+    opened.bind((host_ip(me), port))
+    return opened

@@ -26,8 +26,10 @@ from typing import Any, TextIO
 from testbed.engines.mininet.host import Host, StopHostError
 from testbed.engines.mininet.namespaces import enter
 from testbed.errors import UserError
+from testbed.events import EventLog
 from testbed.experiment import Experiment
 from testbed.network import Network
+from testbed.seeds import stream
 
 NS_PER_S = 1_000_000_000
 LEAD_NS = NS_PER_S // 2  # from the last host's word to the start
@@ -59,21 +61,29 @@ class Hosts:
         namespaces: Sequence[int],
     ) -> None:
         self.experiment = experiment
-        self.network = network
-        self.run_id = run
         self.directory = directory
         self.namespaces = namespaces  # a descriptor of each host's
         self.children: list[Child] = []
         self.start = 0
+        self.cold = 0  # hosts that some warm-up datagram did not reach
         shared = mmap.mmap(-1, 8 * network.processes)
         self.activity = memoryview(shared).cast("q")
+        self.hosts = [
+            Host(node, experiment, network, run, EventLog(self._events(node)), self.activity)
+            for node in range(network.processes)
+        ]
+        sends = experiment.workload.sends(network.processes, stream(experiment.seed, "workload"))
+        for at, node, payload in sends:
+            self.hosts[node].will_send(at, payload)
 
     def __enter__(self) -> Hosts:
         try:
-            for node in range(self.network.processes):
-                self.children.append(self._fork(node))
+            for host in self.hosts:
+                self.children.append(self._fork(host))
             for child in self.children:
                 self._answer(child)
+            self._tell_all("warm up")
+            self.cold = sum(self._answer(child).strip() == "cold" for child in self.children)
         except BaseException:
             self._kill()
             raise
@@ -87,8 +97,7 @@ class Hosts:
     def run(self, progress: Callable[[int, int], None], quiet_s: float) -> list[dict[str, Any]]:
         """Start all at one instant, wait until they are quiet, stop them; the figures of each."""
         self.start = time.monotonic_ns() + LEAD_NS
-        for child in self.children:
-            os.write(child.orders, b"%d\n" % self.start)
+        self._tell_all(str(self.start))
         self._wait_for_quiet(progress, quiet_s)
         for child in self.children:
             os.kill(child.pid, signal.SIGTERM)
@@ -115,45 +124,54 @@ class Hosts:
         for number, _ in poll.poll(seconds * 1000):
             raise UserError(self._died(speakers[number]))
 
-    def _fork(self, node: int) -> Child:
+    def _events(self, node: int) -> Path:
+        return self.directory / "events" / f"h{node}.jsonl"
+
+    def _log(self, node: int) -> Path:
+        return self.directory / "hosts" / f"h{node}.log"
+
+    def _tell_all(self, order: str) -> None:
+        for child in self.children:
+            os.write(child.orders, order.encode())
+
+    def _fork(self, host: Host) -> Child:
         orders_in, orders_out = os.pipe()
         answers_in, answers_out = os.pipe()
         pid = os.fork()
         if pid == 0:
             status = 1
             try:
-                _close_all_but(orders_in, answers_out, self.namespaces[node])
-                self._be_the_host(node, orders_in, answers_out)
+                _close_all_but(orders_in, answers_out, self.namespaces[host.me])
+                self._be_the_host(host, orders_in, answers_out)
                 status = 0
             finally:
                 os._exit(status)
         os.close(orders_in)
         os.close(answers_out)
-        return Child(node, pid, orders_out, os.fdopen(answers_in))
+        return Child(host.me, pid, orders_out, os.fdopen(answers_in))
 
-    def _be_the_host(self, node: int, orders: int, answers: int) -> None:
+    def _be_the_host(self, host: Host, orders: int, answers: int) -> None:
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        log = os.open(self.directory / "hosts" / f"h{node}.log", os.O_WRONLY | os.O_CREAT)
+        log = os.open(self._log(host.me), os.O_WRONLY | os.O_CREAT)
         os.dup2(log, sys.stderr.fileno())
-        enter(self.namespaces[node])
-        host = Host(
-            node,
-            self.experiment,
-            self.network,
-            self.run_id,
-            self.directory / "events",
-            self.activity,
-        )
+        enter(self.namespaces[host.me])
         host.open()
         signal.signal(signal.SIGTERM, _stop)
         os.write(answers, b"ready\n")
+        os.read(orders, 64)
+        os.write(answers, b"warm\n" if host.warm_up(self._warm_ups(host.me)) else b"cold\n")
         order = os.read(orders, 64)
         if order:
             host.run(int(order))
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         host.close()
         os.write(answers, json.dumps(host.figures()).encode() + b"\n")
+
+    def _warm_ups(self, node: int) -> int:
+        """How many others will warm up the way to this node; each multicasts besides."""
+        others = [host.node.protocol.peers() for host in self.hosts if host.me != node]
+        return len(others) + sum(node in peers for peers in others)
 
     def _answer(self, child: Child) -> str:
         if not _readable(child.answers, PATIENCE_S):
@@ -166,7 +184,7 @@ class Hosts:
         return line
 
     def _died(self, child: Child) -> str:
-        log = self.directory / "hosts" / f"h{child.node}.log"
+        log = self._log(child.node)
         last = log.read_text(errors="replace").strip().splitlines()[-1:] if log.exists() else []
         return (
             f"the process of host h{child.node} died: {last[0] if last else 'no word'}; see {log}"
@@ -183,7 +201,7 @@ class Hosts:
 
 
 def _close_all_but(*kept: int) -> None:
-    """Let go of other hosts' pipes; and select() needs the socket's number to be a low one."""
+    """Let go of other hosts' pipes: a pipe ends when nobody holds its other end."""
     first = 3
     for number in sorted(kept):
         os.closerange(first, number)

@@ -63,7 +63,7 @@ def datapath() -> str:
 
 def prepare_process(plan: Plan) -> None:
     """Raise limits that a large network would meet."""
-    _allow_files(2 * plan.nodes + 1024)
+    _allow_files(4 * plan.nodes + 1024)
     _allow_backlog(10 * len(plan.arrivals))
 
 
@@ -96,7 +96,7 @@ def checksum_in_software(some_socket: socket.socket, interface: str) -> None:
 
 
 def _allow_files(number: int) -> None:
-    """A descriptor for each host's namespace, and the pipes of its process."""
+    """One for each host's namespace, and a few for its process."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < number:
         resource.setrlimit(resource.RLIMIT_NOFILE, (number, max(hard, number)))

@@ -93,6 +93,10 @@ class Switch(LazyShell, OVSSwitch):
         ports = {str(intf): port for intf, port in self.ports.items() if port}
         return openvswitch.bridge_words(self.name, int(self.dpid, 16), ports, self.settings)
 
+    def dpctl(self, *args: str) -> Any:
+        """Run an ovs-ofctl command, in the version that the bridge speaks."""
+        return self.cmd("ovs-ofctl -O OpenFlow13", args[0], self, *args[1:])
+
     def start(self, controllers: object) -> None:
         """Make it again after it was stopped; Mininet's shell has a command for that."""
         openvswitch.vsctl([*openvswitch.queues_words(), *self.words()])

@@ -5,12 +5,13 @@ of the package and of one class nothing differs for an application, so the names
 either. What the libraries would import and never use here is kept out: in a guest an import costs
 some milliseconds, and these are several hundred of them.
 
-Neither library may poll, for each waking costs real time while virtual time could jump. What they
-would do of themselves: wake each connection every `socket_timeout` (5 s) only to wait again, which
-is turned off here; ask each switch for an echo, which is off by default; Eventlet's loop wakes once
-in 60 s when it has nothing to do. Neither spins. Ryu runs on Eventlet, os-ken on native threads.
+Ryu runs on Eventlet, os-ken on native threads. Neither may poll, for each waking costs real time
+while virtual time could jump. What they would do of themselves: wake for each connection every 5 s
+(`socket_timeout`), only to wait again, which is turned off here; ask each switch for an echo, which
+is off by default; Eventlet wakes once in 60 s when it has nothing to do. Neither ever spins.
 """
 
+import contextlib
 import importlib
 import os
 import sys
@@ -25,26 +26,22 @@ PACKAGES: Final[dict[str, str]] = {"ryu": "ryu", "os-ken": "os_ken"}
 OPENFLOW_13: Final = 4
 """OpenFlow 1.3, as its messages write it."""
 
-# Read before anything is imported (the last by the interpreter itself, as it starts): no resolver
-# of names in Eventlet, native threads in os-ken, and no setuptools only because Ryu compares two
-# version numbers by distutils.
-ENVIRONMENT: Final = {
-    "EVENTLET_NO_GREENDNS": "yes",
-    "OSKEN_HUB_TYPE": "native",
-    **({"SETUPTOOLS_USE_DISTUTILS": "stdlib"} if sys.version_info < (3, 12) else {}),
-}
-
 
 def _keep_out_what_is_not_needed(package: str) -> None:
-    os.environ.update(ENVIRONMENT)
-    if package == "ryu":
-        # Eventlet's support of pyOpenSSL is optional, and an import that is None fails at once.
-        sys.modules.setdefault("OpenSSL", None)  # type: ignore[arg-type]
-        # Only `run_apps` uses the web server, which asks Eventlet for a name (ALREADY_HANDLED)
-        # that newer versions do not have.
-        sys.modules.setdefault("ryu.app.wsgi", types.ModuleType("ryu.app.wsgi"))
-        for retiring in ("Eventlet", "The distutils package", "distutils Version classes"):
-            warnings.filterwarnings("ignore", rf"\s*{retiring} (is|are) deprecated")
+    os.environ["OSKEN_HUB_TYPE"] = "native"
+    if package != "ryu":
+        return
+    os.environ["EVENTLET_NO_GREENDNS"] = "yes"  # Eventlet's own resolver of names
+    # Eventlet's support of pyOpenSSL is optional, and an import that is None fails at once.
+    sys.modules.setdefault("OpenSSL", None)  # type: ignore[arg-type]
+    # Only `run_apps` uses the web server, which asks Eventlet for a name (ALREADY_HANDLED) that
+    # newer versions do not have.
+    sys.modules.setdefault("ryu.app.wsgi", types.ModuleType("ryu.app.wsgi"))
+    # Ryu compares two version numbers by distutils, for which setuptools would put all of its own.
+    if sys.version_info < (3, 12) and (shim := sys.modules.get("_distutils_hack")):
+        shim.remove_shim()
+    for retiring in ("Eventlet", "The distutils package", "distutils Version classes"):
+        warnings.filterwarnings("ignore", rf"\s*{retiring} (is|are) deprecated")
 
 
 LIBRARY: Final = os.environ.get(VARIABLE, "ryu")
@@ -70,12 +67,15 @@ _controller: Any = _module("controller.controller")
 
 Application: Any = _app_manager.RyuApp if _PACKAGE == "ryu" else _app_manager.OSKenApp
 """The base class of applications."""
-serve_switch: Any = _controller.datapath_connection_factory
-"""Takes a connection and its address, and talks with the switch until it goes."""
 Protocol: Any = _module("ofproto.ofproto_protocol").ProtocolDesc
 """What messages need to know of a switch: the version."""
 
-_controller.CONF.set_override("socket_timeout", None)
+
+def serve_switch(connection: Any, address: Any) -> None:
+    """Talk with a switch until it goes."""
+    with contextlib.closing(_controller.Datapath(connection, address)) as switch:
+        connection.settimeout(None)
+        switch.serve()
 
 
 class Handshake(ofp_handler.OFPHandler):  # type: ignore[misc]
