@@ -6,6 +6,7 @@ block, and with the thread that began it: the kernel kills it when that is gone.
 to people is kept in the run directory.
 """
 
+import gc
 import json
 import os
 import select
@@ -20,6 +21,7 @@ from types import TracebackType
 from typing import Any, NoReturn, Self
 
 from testbed.engines.mininet import controller_process
+from testbed.engines.mininet.controller_process import Library
 from testbed.engines.mininet.plan import switch_name
 from testbed.engines.mininet.rules import Arc
 from testbed.errors import UserError
@@ -52,7 +54,7 @@ class Controller:
         network_json: Path,
         directory: Path,
         *,
-        library: str = "ryu",
+        library: Library = "ryu",
         metric: Metric = "hops",
         port: int = PORT,
     ) -> None:
@@ -67,6 +69,7 @@ class Controller:
         self._network_json = network_json
         files = [f"--network={network_json}", f"--directory={directory}"]
         self._arguments = [*files, f"--library={library}", f"--metric={metric}", f"--port={port}"]
+        self._process: int | None = None
         self._listening = False
         self._unread = b""
 
@@ -83,7 +86,7 @@ class Controller:
             raise
         finally:
             os.close(said)
-        self._process: int | None = os.pidfd_open(self.pid)
+        self._process = os.pidfd_open(self.pid)
         try:
             self._listen_until(lambda: self._listening, _START_S)
             if not self._listening:
@@ -172,6 +175,7 @@ class Controller:
 def _become_controller(arguments: Sequence[str], stdout: int, stderr: int) -> NoReturn:
     """Be the controller, in a fork, and never come back to what the parent was doing."""
     status = 1
+    gc.freeze()  # the parent's objects are here to stay: searching them would copy their pages
     try:
         os.dup2(stdout, 1)
         os.dup2(stderr, 2)

@@ -21,11 +21,13 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn, get_args
 
 from testbed.engines.mininet.plan import Plan, build
 from testbed.errors import UserError
 from topologies.routing import Metric
+
+Library = Literal["ryu", "os-ken"]
 
 ADDRESS = "127.0.0.1"
 REROUTES = "reroutes.jsonl"
@@ -62,7 +64,7 @@ def report(**fact: Any) -> None:
 
 
 def _serve(plan: Plan, options: argparse.Namespace) -> NoReturn:
-    os.environ["TESTBED_OPENFLOW"] = options.library
+    os.environ["TESTBED_OPENFLOW"] = options.library  # see openflow.py
     try:
         # Not before: which library is imported is known only now, and either takes its time.
         from testbed.engines.mininet import openflow
@@ -119,9 +121,9 @@ def _parser() -> argparse.ArgumentParser:
                         help="the network.json of a run")  # fmt: skip
     parser.add_argument("--directory", type=Path, required=True, metavar="DIR",
                         help=f"where {REROUTES} is written")  # fmt: skip
-    parser.add_argument("--library", choices=["ryu", "os-ken"], default="ryu",
+    parser.add_argument("--library", choices=get_args(Library), default="ryu",
                         help="which OpenFlow library (%(default)s)")  # fmt: skip
-    parser.add_argument("--metric", choices=["hops", "delay"], default="hops",
+    parser.add_argument("--metric", choices=get_args(Metric), default="hops",
                         help="what makes a path short (%(default)s)")  # fmt: skip
     parser.add_argument("--port", type=int, default=0,
                         help=f"where to listen on {ADDRESS} (any that is free)")  # fmt: skip

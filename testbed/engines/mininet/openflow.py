@@ -17,9 +17,7 @@ import os
 import sys
 import types
 import warnings
-from typing import Any, Final, Literal
-
-Library = Literal["ryu", "os-ken"]
+from typing import Any, Final
 
 VARIABLE: Final = "TESTBED_OPENFLOW"
 PACKAGES: Final[dict[str, str]] = {"ryu": "ryu", "os-ken": "os_ken"}

@@ -40,7 +40,7 @@ class Netem:
     """Of 2³² - 1 packets."""
     rate: int = 0
     in_bits: bool = False
-    """The rate is of bits, not bytes, per second; see `_encode`."""
+    """The rate is of bits, not bytes, per second; see `encode`."""
 
 
 Queues = dict[int, Netem]
@@ -66,7 +66,7 @@ def requests(index: int, wanted: Queues, name: str) -> Iterator[Request]:
     parent = netlink.TC_ROOT
     for handle, netem in wanted.items():
         body = struct.pack("=BxxxiIII", 0, index, handle, parent, 0)
-        body += attribute(1, "netem") + attribute(2, _encode(netem))  # TCA_KIND, TCA_OPTIONS
+        body += attribute(1, "netem") + attribute(2, encode(netem))  # TCA_KIND, TCA_OPTIONS
         yield Request(netlink.NEWQDISC, body, f"set the queue of {name}")
         parent = handle + 1  # the only class of a netem
 
@@ -78,11 +78,12 @@ def read_back(kernel: Netlink, indexes: Iterable[int]) -> dict[int, Queues]:
         _, index, handle, _, _ = struct.unpack_from("=BxxxiIII", answer)
         options = attributes(answer[20:])
         if index in found and options[1] == b"netem\0":
-            found[index][handle] = _decode(options[2])
+            found[index][handle] = decode(options[2])
     return found
 
 
-def _encode(netem: Netem) -> bytes:
+def encode(netem: Netem) -> bytes:
+    """As the kernel is told."""
     ticks = min(netem.delay_ns // _TICK_NS, _MOST)
     options = _OPTIONS.pack(ticks, netem.limit, netem.loss, 0, 0, 0)
     options += attribute(10, struct.pack("=q", netem.delay_ns))  # TCA_NETEM_LATENCY64
@@ -96,7 +97,8 @@ def _encode(netem: Netem) -> bytes:
     return options
 
 
-def _decode(options: bytes) -> Netem:
+def decode(options: bytes) -> Netem:
+    """As the kernel tells."""
     _, limit, loss, _, _, _ = _OPTIONS.unpack_from(options)
     more = attributes(options[_OPTIONS.size :])
     (delay_ns,) = struct.unpack("=q", more[10])

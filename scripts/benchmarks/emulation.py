@@ -1,0 +1,189 @@
+"""How long an emulated network takes to come up: ours, and the same network as Mininet makes it.
+
+Both in one guest of the virtual engine, one after the other: hosts, switches, links with delay and
+bandwidth, and a rule in each switch for each host. Ours sets links, addresses and queues by netlink
+in bulk, and the rules by the controller of an experiment. Mininet's own way is a shell for each node,
+`ip`, `ifconfig` and `tc` commands for each end of a link (TCLink), and `ovs-ofctl` for each switch.
+
+In a guest time stands still while something computes. So the time is taken outside, when a line that
+tells of a finished stage arrives.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from testbed.engines.mininet.plan import Plan, build, host_ip, host_mac
+from testbed.engines.virtual import GuestSettings, run_guest
+from testbed.experiment import parse
+from testbed.network import Network, build_network
+from topologies.routing import shortest_path_trees
+
+OURS = ("ours: network", "ours: rules")
+STOCK = ("Mininet: network", "Mininet: rules")
+
+
+def main() -> None:
+    """Measure each size, and print a table for it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--nodes", type=int, nargs="+", default=[16, 64])
+    parser.add_argument("--ours", action="store_true", help="only ours: Mininet's takes minutes")
+    parser.add_argument("--inside", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.inside is not None:
+        inside(options.inside, options.ours)
+        return
+    for nodes in options.nodes:
+        show(nodes, measure(nodes, options.ours))
+
+
+def network_of(nodes: int) -> Network:
+    """A random network in which a node has about four links."""
+    document = {
+        "name": "bench-emulation",
+        "protocol": {"name": "overlay"},
+        "topology": {"model": "pure-random", "nodes": nodes, "edge_probability": 4 / nodes},
+        "links": {"delay_ms": [0.0, 5.0], "bandwidth_mbit": 10},
+    }
+    return build_network(parse(document, Path("bench-emulation"))[0])
+
+
+class Stopwatch:
+    """Takes the time of each line that a guest prints: of the stage that it says is over."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._text = ""
+        self._last = time.monotonic()
+
+    def __call__(self, data: bytes) -> None:
+        self._text += data.decode()
+        *lines, self._text = self._text.split("\n")
+        for line in lines:
+            now = time.monotonic()
+            self.seconds[line] = now - self._last
+            self._last = now
+            print(f"  {line:<24}{self.seconds[line]:>8.1f} s", file=sys.stderr, flush=True)
+
+
+def measure(nodes: int, only_ours: bool) -> dict[str, float]:
+    """The seconds that each stage took."""
+    print(f"{nodes} nodes, {len(network_of(nodes).graph.edges)} links", file=sys.stderr)
+    command = [sys.executable, __file__, "--inside", str(nodes)]
+    if only_ours:
+        command.append("--ours")
+    stopwatch = Stopwatch()
+    with tempfile.TemporaryDirectory() as results:
+        # The root directory of a checkout in another place is not on the guest's path.
+        settings = GuestSettings(results=Path(results), stdout=stopwatch, stall_s=600)
+        result = run_guest(command, settings)
+    if result.returncode:
+        sys.exit(f"the benchmark failed in the guest with status {result.returncode}")
+    return stopwatch.seconds
+
+
+def show(nodes: int, seconds: dict[str, float]) -> None:
+    """A table of both, and the ratio."""
+    ours = [seconds[stage] for stage in OURS]
+    print(f"{nodes} nodes{'ours':>18}", end="")
+    if all(stage in seconds for stage in STOCK):
+        stock = [seconds[stage] for stage in STOCK]
+        print(f"{'Mininet':>12}{'ratio':>8}")
+        rows = zip(("network", "rules", "both"), (*ours, sum(ours)), (*stock, sum(stock)), strict=True)
+        for name, one, other in rows:
+            print(f"  {name:<10}{one:>12.1f} s{other:>10.1f} s{other / one:>8.1f}")
+    else:
+        print()
+        for name, one in zip(("network", "rules", "both"), (*ours, sum(ours)), strict=True):
+            print(f"  {name:<10}{one:>12.1f} s")
+
+
+def inside(nodes: int, only_ours: bool) -> None:
+    """In the guest: bring up both, and say when each stage is over."""
+    content = network_of(nodes).to_json()
+    plan = build(content)
+    import_all()
+    say("start")
+    bring_up_ours(plan, content)
+    if not only_ours:
+        bring_up_stock(plan)
+    os._exit(0)  # taking it down is not measured, and the guest ends anyway
+
+
+def say(stage: str) -> None:
+    """Tell outside."""
+    print(stage, flush=True)
+
+
+def import_all() -> None:
+    """What both need takes the time of neither."""
+    import mininet.net
+    import testbed.engines.mininet.net  # noqa: F401
+
+
+def bring_up_ours(plan: Plan, content: dict[str, Any]) -> None:
+    """As an experiment does, until the rules are in place."""
+    from testbed.engines.mininet.controller import Controller
+    from testbed.engines.mininet.net import emulated_network
+
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory, "network.json")
+        file.write_text(json.dumps(content))
+        with emulated_network(plan):
+            say(OURS[0])
+            with Controller(file, Path(directory)) as controller:
+                controller.wait_until_ready()
+                say(OURS[1])
+    say("ours: gone")
+
+
+def bring_up_stock(plan: Plan) -> None:
+    """As Mininet's documentation has it."""
+    from mininet.link import TCLink
+    from mininet.net import Mininet
+    from mininet.node import OVSSwitch
+    from mininet.topo import Topo
+
+    from testbed.engines.virtual.openvswitch import open_vswitch
+
+    topo = Topo()
+    for node in range(plan.nodes):
+        topo.addHost(f"h{node}", ip=f"{host_ip(node)}/16", mac=host_mac(node))
+        topo.addSwitch(f"s{node}", dpid=f"{node + 1:x}")
+        topo.addLink(f"h{node}", f"s{node}", port1=0, port2=1)
+    for link in plan.links:
+        ports = {"port1": plan.ports[link.a][link.b], "port2": plan.ports[link.b][link.a]}
+        shape = {"bw": link.bandwidth_bps / 1e6, "delay": f"{link.delay_ns / 1e6}ms"}
+        topo.addLink(f"s{link.a}", f"s{link.b}", **ports, **shape)
+    with open_vswitch():
+        net = Mininet(topo, link=TCLink, switch=OVSSwitch, controller=None)
+        net.start()
+        say(STOCK[0])
+        install_by_commands(plan)
+        say(STOCK[1])
+
+
+def install_by_commands(plan: Plan) -> None:
+    """One `ovs-ofctl` for each switch."""
+    import networkx as nx
+
+    trees = shortest_path_trees(nx.Graph([(link.a, link.b) for link in plan.links]))
+    for node, ports in enumerate(plan.ports):
+        rules = [f"ip,nw_dst={host_ip(node)},actions=mod_dl_dst:{host_mac(node)},output:1"]
+        for other, tree in enumerate(trees):
+            if other != node:
+                rules.append(f"ip,nw_dst={host_ip(other)},actions=output:{ports[tree[node]]}")
+        command = ["ovs-ofctl", "add-flows", f"s{node}", "-"]
+        subprocess.run(command, input="\n".join(rules), text=True, check=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""Whole experiments on the emulating engines: what is delivered, how true, and how alike."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.engines.virtual import engine
+from testbed.experiment import Experiment, load, parse
+from testbed.network import build_network
+from testbed.pcap import read_packets
+from testbed.run import Run, run_experiment
+from testbed.rundir import RunDirectory
+
+pytestmark = pytest.mark.emulation
+
+DEFAULT = Path(__file__).parents[2] / "scripts" / "experiments" / "overlay-vs-timestamp.toml"
+
+
+def run(experiment: Experiment, runs: Path) -> Run:
+    return run_experiment(experiment, runs, lambda stage, done, of: None)
+
+
+def small(protocol: dict[str, Any], **changes: Any) -> Experiment:
+    document = {
+        "name": "small",
+        "engine": "virtual",
+        "protocol": protocol,
+        "topology": {"model": "ring", "nodes": 5},
+        "links": {"delay_ms": [1.0, 3.0], "bandwidth_mbit": 10},
+        "workload": {"model": "reply", "senders": 2, "duration_ms": 20, "interval_ms": 10},
+        **changes,
+    }
+    return parse(document, Path("small.toml"))[0]
+
+
+def events(directory: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in (directory / "events").iterdir()}
+
+
+@pytest.mark.parametrize("index", [0, 1], ids=["overlay", "timestamp"])
+def test_sixteen_nodes_are_exact_repeat_and_agree_with_the_simulator(
+    index: int, tmp_path: Path
+) -> None:
+    first, second = (run(load(DEFAULT, engine="virtual")[index], tmp_path) for _ in range(2))
+    simulated = run(load(DEFAULT, engine="simulate")[index], tmp_path)
+    assert first.verdict.ok, first.verdict.explain(3)
+    fidelity = first.manifest["fidelity"]
+    assert fidelity["verdict"] == "exact"
+    assert fidelity["error_us_p999"] <= 5
+    assert fidelity["dropped"] == first.summary["malformed"] == 0
+    # the same seed, the same run
+    assert events(first.path) == events(second.path)
+    ours, theirs = (read_packets(r.path / "packets") for r in (first, second))
+    assert len(ours) == len(theirs) > first.summary["hops"]
+    for column in ("time", "interface", "length", "source", "destination", "fragment"):
+        assert (getattr(ours, column) == getattr(theirs, column)).all()
+    # another engine, the same experiment
+    for key in ("multicasts", "deliveries", "copies", "messages", "bytes", "control_bytes"):
+        assert first.summary[key] == simulated.summary[key], key
+    assert first.summary["hops"] == simulated.summary["hops"]
+    assert first.summary["wire_bytes"] == simulated.summary["wire_bytes"]
+    mean = simulated.summary["delay_ms_mean"]
+    assert abs(first.summary["delay_ms_mean"] - mean) <= 0.02 * mean
+
+
+def test_messages_above_the_mtu_travel_as_fragments(tmp_path: Path) -> None:
+    workload = {"model": "steady", "senders": 2, "duration_ms": 20, "interval_ms": 10}
+    changes = {"workload": {**workload, "payload_bytes": 4000}}
+    protocols = ({"name": "timestamp", "multicast": m} for m in ("network", "unicast"))
+    for protocol in protocols:
+        emulated = run(small(protocol, **changes), tmp_path)
+        simulated = run(small(protocol, engine="simulate", **changes), tmp_path)
+        assert emulated.verdict.ok
+        assert emulated.manifest["fidelity"]["verdict"] == "exact"
+        for key in ("messages", "bytes", "hops", "wire_bytes", "deliveries"):
+            assert emulated.summary[key] == simulated.summary[key], key
+        assert emulated.summary["messages"] == 3 * emulated.summary["copies"]
+
+
+def test_the_mininet_engine_in_real_time(tmp_path: Path) -> None:
+    """The same kernel without time travel: order holds, and the verdict on timing is an honest one."""
+    experiment = small({"name": "timestamp"})
+    network = build_network(experiment)
+    with RunDirectory.create(tmp_path, "small", "real", engine="mininet") as directory:
+        directory.write_text("experiment.toml", experiment.to_toml())
+        directory.write_json("network.json", network.to_json())
+        figures = engine.run(
+            experiment, network, directory, lambda stage, done, of: None, virtual=False
+        )
+    assert figures["deliveries"] == 5 * figures["multicasts"] > 0
+    assert figures["fidelity"] in ("good", "suspect")
+    assert directory.manifest["fidelity"]["hops"] == figures["hops"] == 4 * figures["multicasts"]

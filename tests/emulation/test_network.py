@@ -1,0 +1,182 @@
+"""The emulated network: exact links, silence, Mininet's command line, and nothing left behind.
+
+`emulated_network.py` does it all in three guests; the tests look at what it found.
+"""
+
+import json
+import struct
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.engines.virtual import GuestSettings, run_guest
+from testbed.engines.virtual.kernel import Kernel
+from tests.emulation.conftest import Recorder
+
+pytestmark = pytest.mark.emulation
+
+CHECKOUT = Path(__file__).parents[2]
+Step = Callable[[str], Any]
+
+
+@pytest.fixture(scope="module")
+def boot(kernel: Kernel, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Step]:
+    """Do steps in a guest, and let the tests look at each."""
+
+    def boot_and_do(*steps: str, virtual: bool = True) -> Step:
+        out, err = Recorder(), Recorder()
+        settings = GuestSettings(
+            results=tmp_path_factory.mktemp("results"),
+            cwd=CHECKOUT,
+            virtual=virtual,
+            stdout=out,
+            stderr=err,
+            timeout_s=240,
+        )
+        run_guest([sys.executable, "-m", "tests.emulation.emulated_network", *steps], settings)
+        try:
+            found = json.loads(str(out))
+        except json.JSONDecodeError:
+            pytest.fail(f"{out}\n{err}")
+
+        def step(name: str) -> Any:
+            if isinstance(found[name], dict) and "error" in found[name]:
+                pytest.fail(found[name]["error"])
+            return found[name]
+
+        return step
+
+    return boot_and_do
+
+
+@pytest.fixture(scope="module")
+def at_work(boot: Callable[..., Step]) -> Step:
+    return boot("timing", "queue", "loss", "chatter", "command_line", "netdev", "errors")
+
+
+@pytest.fixture(scope="module")
+def ended(boot: Callable[..., Step]) -> Step:
+    return boot("sigkill", "sigterm", "sigint", "failed", "two_at_once")
+
+
+@pytest.fixture(scope="module")
+def in_real_time(boot: Callable[..., Step]) -> Step:
+    return boot("rough_timing", "sigkill", virtual=False)
+
+
+def test_a_link_is_exactly_store_and_forward(at_work):
+    for link in at_work("timing"):
+        assert len(link["errors"]) == 95
+        assert link["in_order"]
+        errors = sorted(link["errors"])
+        assert errors[0] >= 0, link
+        assert errors[len(errors) // 2] <= 1_000, link
+        # Each look at the guest's clock lets 256 ns pass, and at one instant there may be several.
+        assert errors[-1] <= 2_500, link
+
+
+def test_a_link_is_roughly_so_in_real_time(in_real_time):
+    errors = sorted(in_real_time("rough_timing"))
+    assert errors[0] >= 0
+    assert errors[len(errors) // 2] < 20_000_000
+
+
+def test_a_full_queue_drops_those_that_come_last(at_work):
+    assert at_work("queue") == [0, 1, 2, 3, 4, 9]
+
+
+def test_a_link_loses_as_many_as_it_should(at_work):
+    assert at_work("loss") == pytest.approx(1400, abs=110)  # five standard deviations
+
+
+def test_nothing_is_captured_but_the_experiment(at_work):
+    found = at_work("chatter")
+    assert found["silence"] == []
+    assert found["counted"] == [[0, 0]] * 4
+    # From h0 by s0 and s1 to s2: what comes in there.
+    assert [interface for interface, _ in found["frames"]] == ["s0-eth1", "s1-eth2", "s2-eth2"]
+    for _, text in found["frames"]:
+        frame = bytes.fromhex(text)
+        assert len(frame) == 474
+        assert ones_sum(frame[14:34]) == 0xFFFF
+        pseudo = frame[26:34] + struct.pack("!HH", 17, len(frame) - 34)
+        assert ones_sum(pseudo + frame[34:]) == 0xFFFF
+
+
+def ones_sum(data: bytes) -> int:
+    """What RFC 1071 adds up; all ones if a checksum in it is right."""
+    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    while total > 0xFFFF:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total
+
+
+def test_without_a_datapath_in_the_kernel_packets_still_pass(at_work):
+    assert all(0 <= error < 50_000 for error in at_work("netdev"))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "h0 h1 h2 s0 s1 s2",
+        "s1 lo:  s1-eth1:h1-eth0 s1-eth2:s0-eth2 s1-eth3:s2-eth3",
+        "s0-eth3<->s2-eth2 (OK OK)",
+        "<Host h1: h1-eth0:10.0.0.2 pid=None>",
+        "64 bytes from 10.0.0.3: icmp_seq=1 ttl=64 time=2.17 ms",  # two links, there and back
+        "*** Results: 0% dropped (2/2 received)",
+        "from h1",
+        "3(s1-eth3): addr:02:01:00:02:00:03",
+        "no-such-command: command not found",
+        "delay 1ms rate 10Mbit",  # of a switch that was stopped and started
+    ],
+)
+def test_the_command_line_of_mininet_works(at_work, said):
+    assert said in at_work("command_line")
+
+
+def test_the_command_line_ends_with_exit(at_work):
+    assert "not reached" not in at_work("command_line")
+    assert "Unknown command" not in at_work("command_line")
+
+
+@pytest.mark.parametrize(
+    ("what", "sentence"),
+    [
+        ("other queues", "the queue of s0-eth2 is not what was set"),
+        ("ovs-vsctl", "unknown command 'no-such-command'"),
+        ("no daemon", "database connection failed"),
+    ],
+)
+def test_what_goes_wrong_is_told(at_work, what, sentence):
+    assert sentence in at_work("errors")[what]
+
+
+@pytest.mark.parametrize(
+    ("how", "status"),
+    [("sigkill", 9), ("sigterm", 15), ("sigint", 0)],
+)
+def test_nothing_outlives_a_network_whose_process_is_ended(ended, how, status):
+    assert_gone(ended(how), status)
+
+
+def test_nothing_outlives_it_in_real_time_either(in_real_time):
+    assert_gone(in_real_time("sigkill"), 9)
+
+
+def assert_gone(found: dict[str, Any], status: int) -> None:
+    # If nothing had appeared, nothing could be left.
+    assert found["appeared"] == ["files", "interfaces", "namespaces", "processes"]
+    assert found["status"] == status
+    assert found["left"] == {}
+
+
+@pytest.mark.parametrize("when", ["in use", "half made"])
+def test_nothing_outlives_a_network_that_fails(ended, when):
+    assert ended("failed")[when] == {}
+
+
+def test_two_networks_do_not_disturb_each_other(ended):
+    assert ended("two_at_once") == {"received": 2, "left": {}}
