@@ -18,10 +18,13 @@ from ctypes import byref, c_char_p, c_int, create_string_buffer
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
-from scapy.libs import winpcapy as pcap  # scapy's name for libpcap, on Linux too
+from scapy.libs import winpcapy
 
 from testbed.errors import UserError
+
+pcap: Any = winpcapy  # scapy's name for libpcap, on Linux too
 
 NANOSECONDS = 1
 LINUX_SLL2 = 276
@@ -98,7 +101,7 @@ def _be_the_capture(capture: Capture, stop: int, answer: int) -> None:
         os._exit(status)
 
 
-def _open(packet_filter: str) -> ctypes.c_void_p:
+def _open(packet_filter: str) -> Any:
     """An activated libpcap handle on all interfaces."""
     errors = create_string_buffer(256)
     handle = pcap.pcap_create(b"any", errors)
@@ -124,7 +127,7 @@ def _open(packet_filter: str) -> ctypes.c_void_p:
     return handle
 
 
-def _capture(handle: ctypes.c_void_p, capture: Capture, stop: int) -> CaptureCounts:
+def _capture(handle: Any, capture: Capture, stop: int) -> CaptureCounts:
     ring = pcap.pcap_get_selectable_fd(handle)
     write = ctypes.cast(pcap.pcap_dump, pcap.pcap_handler)
     files = 0

@@ -9,10 +9,10 @@ import sys
 from rich.console import Console
 
 from testbed import __version__
-from testbed.commands import check, doctor, protocols, run, topology
+from testbed.commands import check, doctor, protocols, run, shell, topology
 from testbed.errors import UserError
 
-COMMANDS = (run, check, topology, protocols, doctor)
+COMMANDS = (run, check, topology, protocols, doctor, shell)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -121,7 +121,7 @@ def disk(directory: Path) -> Ability:
 
 def python_packages() -> Ability:
     """Those that are only imported when they are needed."""
-    wanted = ("scapy", "pyroute2", "matplotlib")
+    wanted = ("scapy", "ryu", "matplotlib")
     missing = [name for name in wanted if importlib.util.find_spec(name) is None]
     detail = f"missing: {', '.join(missing)}" if missing else "installed"
     return Ability("Python packages", not missing, detail, "scripts/setup", "all")

@@ -49,8 +49,9 @@ class Network:
         for link in content["links"]:
             attributes = {k: v for k, v in link.items() if k not in ("a", "b")}
             graph.add_edge(link["a"], link["b"], **attributes)
-        overlay = None if content["overlay"] is None else nx.Graph(map(tuple, content["overlay"]))
-        return cls(graph, overlay)
+        if content["overlay"] is None:
+            return cls(graph, None)
+        return cls(graph, nx.Graph(map(tuple, content["overlay"])))
 
 
 def build_network(experiment: Experiment) -> Network:

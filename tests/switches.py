@@ -3,6 +3,7 @@
 import socket
 import struct
 import threading
+from contextlib import suppress
 from typing import Self
 
 HELLO, ERROR, FEATURES_REQUEST, FEATURES_REPLY = 0, 1, 5, 6
@@ -35,7 +36,8 @@ class PretendedSwitch:
 
     def __exit__(self, *_: object) -> None:
         self.answers.set()
-        self._connection.shutdown(socket.SHUT_RDWR)
+        with suppress(OSError):  # the controller may have ended
+            self._connection.shutdown(socket.SHUT_RDWR)
         self._thread.join()
         self._connection.close()
 
@@ -45,7 +47,7 @@ class PretendedSwitch:
         self._send(PORT_STATUS, struct.pack(">B7x", MODIFIED) + self._describe(port))
 
     def _serve(self) -> None:
-        with self._connection.makefile("rb") as stream:
+        with suppress(OSError), self._connection.makefile("rb") as stream:
             while len(head := stream.read(8)) == 8:
                 _, kind, length, xid = struct.unpack(">BBHI", head)
                 body = stream.read(length - 8)

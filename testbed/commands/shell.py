@@ -55,5 +55,5 @@ def open_shell(experiment: Experiment, directory: Path) -> None:
         Controller(file, directory, metric=experiment.transport.routing) as controller,
     ):
         controller.wait_until_ready()
-        print(f"{plan.nodes} hosts, {plan.nodes} switches, {len(plan.links)} links", flush=True)
+        print(f"hosts and switches: {plan.nodes}, links: {len(plan.links)}", flush=True)
         interact(network, sys.stdin)

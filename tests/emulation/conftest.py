@@ -1,5 +1,6 @@
 """What the tests that boot a guest share."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,6 +43,8 @@ def kernel() -> Kernel:
     try:
         return find_kernel()
     except KernelNotBuiltError as error:
+        if os.environ.get("CI"):
+            pytest.fail(str(error))
         pytest.skip(str(error))
 
 

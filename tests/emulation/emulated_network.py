@@ -4,6 +4,7 @@ Prints one JSON object: what was found in each step that was asked for, or what 
 tests look at that. The rules of the switches are installed by ovs-ofctl, in a controller's stead.
 """
 
+import argparse
 import contextlib
 import io
 import json
@@ -22,9 +23,11 @@ from typing import Any
 
 import networkx as nx
 
-from testbed.engines.mininet import machine, namespaces, openvswitch, queues
+import testbed.commands.shell as shell_command
+from testbed.engines.mininet import machine, namespaces, netlink, openvswitch, queues
 from testbed.engines.mininet import plan as names
 from testbed.engines.mininet.net import EmulatedNetwork, emulated_network
+from testbed.engines.mininet.netlink import Netlink
 from testbed.engines.mininet.plan import Link, Plan
 from testbed.engines.mininet.shell import interact
 from testbed.errors import UserError
@@ -244,6 +247,25 @@ def occupy(net: EmulatedNetwork) -> None:
     run(*words.split())
 
 
+def guard_of(pid: int) -> int:
+    """The guard of a process: its child that has a session of its own."""
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = entry.read_text().rpartition(")")[2].split()
+            if int(fields[1]) == pid and fields[3] == entry.parent.name:
+                return int(entry.parent.name)
+    raise LookupError(f"process {pid} has no guard")
+
+
+def unguarded() -> dict[str, Any]:
+    """What is left of a network whose guard was killed before it ended."""
+    before = state()
+    with network(ring(3)) as net:
+        os.kill(guard_of(os.getpid()), signal.SIGKILL)
+        occupy(net)
+    return settle(before)
+
+
 def hold(plan: Plan) -> int:
     """A process that has a network and keeps it; returns when it is up."""
     ready, say = os.pipe()
@@ -307,22 +329,49 @@ def two_at_once() -> dict[str, Any]:
     return {"received": replies.count("1 received"), "left": settle(before)}
 
 
-def command_line() -> str:
-    """What Mininet's command line says."""
-    text = io.StringIO()
+@contextlib.contextmanager
+def heard() -> Iterator[io.StringIO]:
+    """What Mininet says, which it does by its logger."""
     handler = logging.getLogger("mininet").handlers[0]
     assert isinstance(handler, logging.StreamHandler)
-    stream = handler.setStream(text)
+    before = handler.setStream(text := io.StringIO())
+    try:
+        yield text
+    finally:
+        handler.setStream(before)
+
+
+def command_line() -> str:
+    """What Mininet's command line says."""
     commands = (
         "nodes\nnet\nlinks\ndump\nh0 ping -c 1 h2\npingpair\npy h1.cmd('echo', 'from h1')\n"
         "link s0 s1 down\nlinks\nlink s0 s1 up\nswitch s1 stop\nswitch s1 start\ndpctl show\n"
         "h0 no-such-command\nexit\nh0 echo not reached\n"
     )
-    with network(ring(3)) as net:
+    with network(ring(3)) as net, heard() as text:
         interact(net, io.StringIO(commands))
         text.write(run("tc", "qdisc", "show", "dev", "s1-eth2"))
-    handler.setStream(stream)
-    return text.getvalue()
+        return text.getvalue()
+
+
+def shell() -> str:
+    """What `testbed shell` says, with its own controller."""
+    file = Path("/tmp/pair.toml")
+    file.write_text(
+        'name = "pair"\nprotocol = {name = "timestamp"}\n'
+        'topology = {model = "line", nodes = 2}\nlinks = {delay_ms = 1}\n'
+        "workload = {model = 'poisson', senders = 1}\n"
+    )
+    parser = argparse.ArgumentParser()
+    shell_command.add_parser(parser.add_subparsers())
+    options = parser.parse_args(["shell", str(file)])
+    before, sys.stdin = sys.stdin, io.StringIO("h0 ping -c 1 h1\nlink s0 s1 down\n")
+    try:
+        with heard() as text, contextlib.redirect_stdout(text):
+            assert options.command(options) == 0
+            return text.getvalue()
+    finally:
+        sys.stdin = before
 
 
 def errors() -> dict[str, str]:
@@ -335,8 +384,21 @@ def errors() -> dict[str, str]:
     with contextlib.suppress(UserError), said(found, "other queues"), network(ring(2)):
         pass
     queues.requests = genuine
-    with network(ring(2)), contextlib.suppress(UserError), said(found, "ovs-vsctl"):
-        openvswitch.vsctl(["no-such-command"])
+    with Netlink() as kernel:  # the second is refused, and the last not: it shall be told
+        try:
+            kernel.ask([netlink.link_up(1), netlink.link_up(9999), netlink.link_up(1)])
+        except netlink.NetlinkError as error:
+            found["netlink"] = str(error)
+    with network(ring(2)):
+        with contextlib.suppress(UserError), said(found, "ovs-vsctl"):
+            openvswitch.vsctl(["no-such-command"])
+        with contextlib.suppress(UserError), said(found, "port"):
+            openvswitch.vsctl(["add-port", "s0", "no-such-port"])
+    numbers = openvswitch.port_numbers
+    openvswitch.port_numbers = lambda: {**numbers(), "s1-eth2": 7}
+    with contextlib.suppress(UserError), said(found, "port number"), network(ring(2)):
+        pass
+    openvswitch.port_numbers = numbers
     with contextlib.suppress(UserError), said(found, "no daemon"):
         os.environ["OVS_LOGDIR"] = os.environ["OVS_RUNDIR"] = "/nowhere"
         openvswitch.vsctl(["--timeout=1", "show"])
@@ -371,8 +433,10 @@ STEPS: dict[str, Callable[[], Any]] = {
     "sigterm": lambda: killed(signal.SIGTERM),
     "sigint": lambda: killed(signal.SIGINT),
     "failed": failed,
+    "unguarded": unguarded,
     "two_at_once": two_at_once,
     "command_line": command_line,
+    "shell": shell,
     "errors": errors,
     "netdev": netdev,
 }

@@ -12,7 +12,7 @@ from testbed.pcap import read_packets
 from testbed.run import Run, run_experiment
 from testbed.rundir import RunDirectory
 
-pytestmark = pytest.mark.emulation
+pytestmark = [pytest.mark.emulation, pytest.mark.usefixtures("kernel")]
 
 DEFAULT = Path(__file__).parents[2] / "scripts" / "experiments" / "overlay-vs-timestamp.toml"
 

@@ -4,14 +4,19 @@
 """
 
 import json
+import os
+import socket
 import struct
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from testbed.engines.mininet import machine, namespaces, netlink
+from testbed.engines.mininet.netlink import End, Netlink
 from testbed.engines.virtual import GuestSettings, run_guest
 from testbed.engines.virtual.kernel import Kernel
 from tests.emulation.conftest import Recorder
@@ -32,6 +37,9 @@ def boot(kernel: Kernel, tmp_path_factory: pytest.TempPathFactory) -> Callable[.
             results=tmp_path_factory.mktemp("results"),
             cwd=CHECKOUT,
             virtual=virtual,
+            env={
+                "SETUPTOOLS_USE_DISTUTILS": "stdlib"
+            },  # Mininet imports it, and setuptools is slow
             stdout=out,
             stderr=err,
             timeout_s=240,
@@ -54,12 +62,12 @@ def boot(kernel: Kernel, tmp_path_factory: pytest.TempPathFactory) -> Callable[.
 
 @pytest.fixture(scope="module")
 def at_work(boot: Callable[..., Step]) -> Step:
-    return boot("timing", "queue", "loss", "chatter", "command_line", "netdev", "errors")
+    return boot("timing", "queue", "loss", "chatter", "command_line", "shell", "netdev", "errors")
 
 
 @pytest.fixture(scope="module")
 def ended(boot: Callable[..., Step]) -> Step:
-    return boot("sigkill", "sigterm", "sigint", "failed", "two_at_once")
+    return boot("sigkill", "sigterm", "sigint", "failed", "unguarded", "two_at_once")
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +122,32 @@ def ones_sum(data: bytes) -> int:
     return total
 
 
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not Path("/proc/sys/net/ipv6").exists(),
+    reason="the guest has no IPv6; needs a kernel that has, and root",
+)
+@pytest.mark.parametrize("silenced", [False, True])
+def test_ipv6_is_silent(silenced):
+    """On the machine's own kernel, in a namespace of its own."""
+    with namespaces.returning():
+        place = namespaces.enter_fresh()
+        if silenced:
+            machine.silence_ipv6()
+        one = End("one", 10, "02:00:00:00:00:01", place, netlink.IFF_UP)
+        two = End("two", 11, "02:00:00:00:00:02", place)
+        everything = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+        with Netlink() as kernel, everything:
+            kernel.ask([netlink.veth(one, two, 1500), netlink.link_up(11)])
+            os.close(place)
+            time.sleep(2)
+            everything.setblocking(False)
+            if silenced:
+                with pytest.raises(BlockingIOError):
+                    everything.recv(2000)
+            else:  # or the test would prove nothing
+                assert everything.recv(2000)
+
+
 def test_without_a_datapath_in_the_kernel_packets_still_pass(at_work):
     assert all(0 <= error < 50_000 for error in at_work("netdev"))
 
@@ -142,11 +176,19 @@ def test_the_command_line_ends_with_exit(at_work):
     assert "Unknown command" not in at_work("command_line")
 
 
+def test_the_shell_of_an_experiment_has_a_controller(at_work):
+    assert "hosts and switches: 2, links: 1" in at_work("shell")
+    assert "1 packets transmitted, 1 received" in at_work("shell")
+
+
 @pytest.mark.parametrize(
     ("what", "sentence"),
     [
         ("other queues", "the queue of s0-eth2 is not what was set"),
+        ("netlink", "cannot bring up interface 9999: No such device"),
         ("ovs-vsctl", "unknown command 'no-such-command'"),
+        ("port", "could not open network device no-such-port"),
+        ("port number", "s1-eth2 was to be port 2 of s1, and Open vSwitch made it 7"),
         ("no daemon", "database connection failed"),
     ],
 )
@@ -176,6 +218,10 @@ def assert_gone(found: dict[str, Any], status: int) -> None:
 @pytest.mark.parametrize("when", ["in use", "half made"])
 def test_nothing_outlives_a_network_that_fails(ended, when):
     assert ended("failed")[when] == {}
+
+
+def test_nothing_outlives_a_network_whose_guard_was_killed(ended):
+    assert ended("unguarded") == {}
 
 
 def test_two_networks_do_not_disturb_each_other(ended):

@@ -109,5 +109,12 @@ def judge(errors: Errors, dropped: int) -> Fidelity:
         verdict = "exact"
     elif not dropped and p99 <= GOOD_NS:
         verdict = "good"
-    microseconds = (value / 1000 for value in (p50, p99, p999, float(sizes.max())))
-    return Fidelity(verdict, len(errors), *microseconds, dropped)
+    return Fidelity(
+        verdict,
+        len(errors),
+        error_us_p50=p50 / 1000,
+        error_us_p99=p99 / 1000,
+        error_us_p999=p999 / 1000,
+        error_us_max=float(sizes.max()) / 1000,
+        dropped=dropped,
+    )

@@ -18,39 +18,50 @@ from contextlib import suppress
 from pathlib import Path
 
 _DONE = b"done\n"
+_NOT_FOR_THE_GUARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class Guard:
     """The guard of the process that makes it."""
 
     def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._namespaces: set[int] = set()
         orders, self._orders = os.pipe()
         owner = os.pidfd_open(os.getpid())
+        # An interrupt must not meet the guard before it has learnt to ignore it.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _NOT_FOR_THE_GUARD)
         self._pid = os.fork()
         if self._pid == 0:
+            status = 1
             try:
                 _watch(directory, owner, os.getppid(), orders)
+                status = 0
             finally:
-                os._exit(0)
+                os._exit(status)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         os.close(owner)
         os.close(orders)
 
     def watch(self, namespaces: Iterable[int]) -> None:
         """Tell the guard of namespaces of the run, by their descriptors."""
-        numbers = b"".join(b"%d\n" % os.fstat(namespace).st_ino for namespace in namespaces)
-        os.write(self._orders, numbers)
+        added = {os.fstat(namespace).st_ino for namespace in namespaces}
+        self._namespaces |= added
+        os.write(self._orders, b"".join(b"%d\n" % number for number in added))
 
     def clean_up(self) -> None:
         """Have the run cleaned up after; return when that is done."""
-        os.write(self._orders, _DONE)
+        with suppress(BrokenPipeError):
+            os.write(self._orders, _DONE)
         os.close(self._orders)
-        os.waitpid(self._pid, 0)
+        _, status = os.waitpid(self._pid, 0)
+        if status:  # somebody killed the guard
+            _end(self._namespaces, os.getpid(), self._directory)
 
 
 def _watch(directory: Path, owner: int, owner_pid: int, orders: int) -> None:
-    # Of its own session, so that an interrupt meant for the run does not end it.
-    os.setsid()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    os.setsid()  # so that an interrupt that is meant for the run does not reach it at all
+    for number in _NOT_FOR_THE_GUARD:
         signal.signal(number, signal.SIG_IGN)
     _close_all_but(owner, orders)
     os.chdir("/")
@@ -60,11 +71,14 @@ def _watch(directory: Path, owner: int, owner_pid: int, orders: int) -> None:
     poll.register(orders, select.POLLIN)
     while not text.endswith(_DONE):
         ready = dict(poll.poll())
-        if orders in ready:
-            text += os.read(orders, 65536)
+        if orders in ready and (more := os.read(orders, 65536)):
+            text += more
         elif owner in ready:
             break
-    namespaces = {int(line) for line in text.split() if line.isdigit()}
+    _end({int(line) for line in text.split() if line.isdigit()}, owner_pid, directory)
+
+
+def _end(namespaces: Collection[int], owner_pid: int, directory: Path) -> None:
     while members := _members(namespaces, owner_pid):
         _kill(members, namespaces)
         time.sleep(0.001)

@@ -44,7 +44,7 @@ class EmulatedNetwork(Mininet):
 
     @property
     def namespaces(self) -> list[int]:
-        """The descriptors of the hosts' network namespaces; `os.setns` takes one."""
+        """The descriptors of the hosts' network namespaces, for `namespaces.enter`."""
         return [host.namespace for host in self.hosts]
 
     def start(self) -> None:
@@ -118,6 +118,14 @@ class EmulatedNetwork(Mininet):
         for switch in self.switches:
             words += switch.words()
         openvswitch.vsctl(words)
+        found = openvswitch.port_numbers()
+        for switch in self.switches:
+            for interface, port in switch.numbered_ports().items():
+                if found.get(interface) != port:
+                    raise UserError(
+                        f"{interface} was to be port {port} of {switch.name}, and Open vSwitch "
+                        f"made it {found.get(interface)}"
+                    )
 
     def _check_queues(self, kernel: Netlink) -> None:
         """Read back what was set; Open vSwitch, for one, likes to remove it."""

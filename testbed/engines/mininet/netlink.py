@@ -1,4 +1,4 @@
-"""Speaks rtnetlink (RFC 3549): many requests in one message, one answer for each.
+"""Speaks rtnetlink (RFC 3549): many requests in one message, and one answer.
 
 In a user-mode kernel a system call costs more than what it does. So a network is not set up by a
 command or a call for each step: hundreds of requests travel together, and those that need an
@@ -19,8 +19,8 @@ NEWLINK, SETLINK, NEWADDR, NEWROUTE, NEWNEIGH, NEWQDISC, GETQDISC = 16, 19, 20, 
 _ERROR, _DONE = 2, 3
 _REQUEST, _ACK, _DUMP, _EXCL, _CREATE = 0x1, 0x4, 0x300, 0x200, 0x400
 _HEADER = struct.Struct("=IHHII")
-_ROOM = 24_000  # bytes of requests in one message: their answers must fit the receive buffer
-_ANSWERS = 1 << 20
+_AT_ONCE = 200  # requests in one message: what is sent must fit a socket's buffer
+_ANSWER = 1 << 16
 
 IFF_UP, IFF_NOARP = 0x1, 0x80
 TC_ROOT = 0xFFFF_FFFF
@@ -55,7 +55,6 @@ class Netlink:
 
     def __init__(self, family: int = socket.NETLINK_ROUTE) -> None:
         self.socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, family)
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _ANSWERS)
 
     def __enter__(self) -> Netlink:
         return self
@@ -67,23 +66,21 @@ class Netlink:
 
     def ask(self, requests: Sequence[Request]) -> None:
         """Make requests, in this order; raise NetlinkError at the first that is refused."""
-        flags = _REQUEST | _ACK | _CREATE | _EXCL
-        first = 0
-        while first < len(requests):
+        for first in range(0, len(requests), _AT_ONCE):
+            last = min(first + _AT_ONCE, len(requests)) - 1
             message = b""
-            last = first
-            while last < len(requests) and len(message) < _ROOM:
-                request = requests[last]
-                message += _message(request.kind, flags, last, request.body)
-                last += 1
+            for number in range(first, last + 1):
+                # Refusals come unasked; so it is enough to be told that the last one is done.
+                flags = _REQUEST | _CREATE | _EXCL | (_ACK if number == last else 0)
+                request = requests[number]
+                message += _message(request.kind, flags, number, request.body)
             self.socket.send(message)
-            waiting = last - first
-            while waiting:
-                for kind, sequence, body in self._receive():
+            done = False
+            while not done:
+                for kind, number, body in self._receive():
                     if kind == _ERROR:
-                        _raise(body, requests[sequence].what)
-                        waiting -= 1
-            first = last
+                        _raise(body, requests[number].what)
+                        done = done or number == last
 
     def dump(self, kind: int, body: bytes) -> Iterator[bytes]:
         """Everything of a kind."""
@@ -97,7 +94,7 @@ class Netlink:
                 yield content
 
     def _receive(self) -> Iterator[tuple[int, int, bytes]]:
-        data = self.socket.recv(_ANSWERS)
+        data = self.socket.recv(_ANSWER)
         while data:
             length, kind, _, sequence, _ = _HEADER.unpack_from(data)
             yield kind, sequence, data[_HEADER.size : length]

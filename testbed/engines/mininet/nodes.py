@@ -88,10 +88,14 @@ class Switch(LazyShell, OVSSwitch):
         super().__init__(name, **params)
         self.settings = settings
 
+    def numbered_ports(self) -> dict[str, int]:
+        """Its interfaces and their OpenFlow port numbers."""
+        return {str(intf): port for intf, port in self.ports.items() if port}
+
     def words(self) -> list[str]:
         """What to tell ovs-vsctl to make it."""
-        ports = {str(intf): port for intf, port in self.ports.items() if port}
-        return openvswitch.bridge_words(self.name, int(self.dpid, 16), ports, self.settings)
+        number = int(self.dpid, 16)
+        return openvswitch.bridge_words(self.name, number, self.numbered_ports(), self.settings)
 
     def dpctl(self, *args: str) -> Any:
         """Run an ovs-ofctl command, in the version that the bridge speaks."""

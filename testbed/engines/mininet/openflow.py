@@ -76,7 +76,7 @@ def serve_switch(connection: Any, address: Any) -> None:
         switch.serve()
 
 
-class Handshake(ofp_handler.OFPHandler):  # type: ignore[misc]
+class Handshake(ofp_handler.OFPHandler):
     """The library's own application, which greets switches, answers echoes and hands on events.
 
     It would also listen, but on fixed ports when told any, on all addresses, and beside another

@@ -7,8 +7,10 @@ that becomes its port, unless the port's quality of service is "linux-noop": lea
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import socket
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -66,9 +68,25 @@ def vsctl(words: Sequence[str]) -> str:
     done = subprocess.run(
         ["ovs-vsctl", "--timeout=600", *words], capture_output=True, text=True, check=False
     )
-    if done.returncode:
-        raise UserError(f"ovs-vsctl failed: {done.stderr.strip()}; see {os.environ['OVS_LOGDIR']}")
+    if done.returncode or done.stderr:  # of a port that cannot be made it tells only so
+        raise UserError(f"ovs-vsctl failed: {' '.join(done.stderr.split()) or done.returncode}")
     return done.stdout
+
+
+def port_numbers() -> dict[str, int]:
+    """The OpenFlow port number of each interface, by Open vSwitch's word; -1 if it failed."""
+    query = {"op": "select", "table": "Interface", "where": [], "columns": ["name", "ofport"]}
+    request = {"id": 0, "method": "transact", "params": ["Open_vSwitch", query]}
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as database:
+        database.connect(os.path.join(os.environ["OVS_RUNDIR"], "db.sock"))
+        database.sendall(json.dumps(request).encode())
+        answer = b""
+        while not answer.endswith(b"}") or answer.count(b"{") != answer.count(b"}"):
+            if not (more := database.recv(1 << 20)):
+                raise UserError("Open vSwitch's database does not answer: has its daemon died?")
+            answer += more
+    rows = json.loads(answer)["result"][0]["rows"]
+    return {row["name"]: row["ofport"] for row in rows if isinstance(row["ofport"], int)}
 
 
 def quiet_words() -> list[str]:

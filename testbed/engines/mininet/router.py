@@ -66,7 +66,7 @@ def _handles(event: Any, *states: str) -> Callable[[Handler], Any]:
     return decorate
 
 
-class Router(openflow.Application):  # type: ignore[misc]
+class Router(openflow.Application):
     """Installs the rules of a network, and changes them when links go down or come up."""
 
     OFP_VERSIONS = (openflow.OPENFLOW_13,)
