@@ -130,6 +130,10 @@ class Protocol(ABC):
         """The processes that this one may ``Send`` to; an engine may prepare the ways to them."""
         return self.place.others
 
+    def multicasts(self) -> bool:
+        """Whether this process may ask the network to ``Multicast``."""
+        return False
+
     @classmethod
     def codec(cls, run: int, processes: int) -> Codec:
         """The encoding of this protocol's messages in a run of so many processes."""

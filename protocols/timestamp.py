@@ -119,4 +119,8 @@ class Timestamp(Protocol):
 
     def peers(self) -> tuple[int, ...]:
         """Nobody in particular, if the network multicasts."""
-        return () if self.settings.multicast == "network" else self.others
+        return () if self.multicasts() else self.others
+
+    def multicasts(self) -> bool:
+        """As the experiment says."""
+        return bool(self.settings.multicast == "network")

@@ -160,7 +160,7 @@ def bring_up_stock(plan: Plan) -> None:
     from mininet.node import OVSSwitch
     from mininet.topo import Topo
 
-    from testbed.engines.virtual.openvswitch import open_vswitch
+    from testbed.engines.mininet.ovs_daemons import open_vswitch
 
     topo = Topo()
     for node in range(plan.nodes):

@@ -55,7 +55,7 @@ ip("netns add a\\nnetns add b\\nlink add va netns a type veth peer name vb netns
 # The bridge learns addresses. The first packet of a flow goes up to ovs-vswitchd, which handles
 # none if it believes in no CPU.
 SWITCH = """
-from testbed.engines.virtual.openvswitch import open_vswitch
+from testbed.engines.mininet.ovs_daemons import open_vswitch
 switch = open_vswitch()
 switch.__enter__()
 ip("netns add a\\nnetns add b\\n"
@@ -90,7 +90,7 @@ print(subprocess.check_output(["ovs-dpctl", "dump-flows"], text=True))
 MININET = """
 from mininet.net import Mininet
 from mininet.topo import SingleSwitchTopo
-from testbed.engines.virtual.openvswitch import open_vswitch
+from testbed.engines.mininet.ovs_daemons import open_vswitch
 with open_vswitch():
     net = Mininet(SingleSwitchTopo(2), controller=None)
     net.start()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from testbed.experiment import Experiment
-from testbed.network import Network
-from testbed.rundir import RunDirectory
+if TYPE_CHECKING:
+    from testbed.experiment import Experiment
+    from testbed.network import Network
+    from testbed.rundir import RunDirectory
 
 Progress = Callable[[str, int, int], None]
 

@@ -10,14 +10,15 @@ from __future__ import annotations
 import select
 import socket
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import asdict
 from functools import partial
 from heapq import heappop, heappush
 from typing import Any
 
-from protocols import Message, Place, WireError
+from protocols import Message, Multicast, Place, Send, WireError
 from testbed.engines.mininet.alarm import Alarm
 from testbed.engines.mininet.plan import MULTICAST_IP, PORT, host_ip
 from testbed.events import EventLog
@@ -33,7 +34,6 @@ LONGEST_DATAGRAM = 65_507
 
 
 WARM_PORT = PORT + 1
-WARM_BYTES = (1, 2000)  # fragments are flows of their own
 WARM_PATIENCE_S = 10.0
 
 
@@ -89,22 +89,38 @@ class Host:
         for file in (self.socket, self.alarm):
             self.poll.register(file, select.POLLIN)
 
-    def warm_up(self, expected: int) -> bool:
-        """Send a datagram along every way that will be used; whether all for this host arrived.
+    def ways(self) -> list[str]:
+        """The addresses that this host will send to."""
+        sends = bool(self.agenda) or self.node.workload.answers_per_message() > 0
+        multicast = [MULTICAST_IP] if sends and self.node.protocol.multicasts() else []
+        return multicast + [host_ip(peer) for peer in self.node.protocol.peers()]
+
+    def warm_up(self, expected: int, sizes: Sequence[int]) -> bool:
+        """Send datagrams along every way that will be used; whether all for this host arrived.
 
         A switch asks its own daemon about the first packet of a flow, which takes time that no
         packet of the experiment is to lose. The capture does not look at this port.
         """
-        for ip in (MULTICAST_IP, *(host_ip(peer) for peer in self.node.protocol.peers())):
-            for size in WARM_BYTES:
+        for ip in self.ways():
+            for size in sizes:
                 self.warm_socket.sendto(bytes(size), (ip, WARM_PORT))
         self.warm_socket.settimeout(WARM_PATIENCE_S)
         try:
-            for _ in range(expected * len(WARM_BYTES)):
+            for _ in range(expected * len(sizes)):
                 self.warm_socket.recv(LONGEST_DATAGRAM)
         except TimeoutError:
             return False
         return True
+
+    def largest(self) -> int:
+        """The size of a message that this host may send, to see whether it needs fragments."""
+        rehearsal = deepcopy(self.node.protocol)
+        payload = bytes(self.node.workload.payload_bytes)
+        return max(
+            effect.message.size
+            for effect in rehearsal.multicast(payload, None, 0)
+            if isinstance(effect, Send | Multicast)
+        )
 
     def now(self) -> int:
         """The run's clock."""

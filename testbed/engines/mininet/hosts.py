@@ -25,15 +25,18 @@ from typing import Any, TextIO
 
 from testbed.engines.mininet.host import Host, StopHostError
 from testbed.engines.mininet.namespaces import enter
+from testbed.engines.mininet.plan import MULTICAST_IP, host_ip
 from testbed.errors import UserError
 from testbed.events import EventLog
 from testbed.experiment import Experiment
+from testbed.framing import frames
 from testbed.network import Network
 from testbed.seeds import stream
 
 NS_PER_S = 1_000_000_000
 LEAD_NS = NS_PER_S // 2  # from the last host's word to the start
 PATIENCE_S = 60.0
+WARM_UP_GAP_S = 0.005
 PR_SET_PDEATHSIG = 1
 
 libc = ctypes.CDLL(None)
@@ -160,7 +163,7 @@ class Hosts:
         signal.signal(signal.SIGTERM, _stop)
         os.write(answers, b"ready\n")
         os.read(orders, 64)
-        os.write(answers, b"warm\n" if host.warm_up(self._warm_ups(host.me)) else b"cold\n")
+        os.write(answers, b"warm\n" if self._warm_up(host) else b"cold\n")
         order = os.read(orders, 64)
         if order:
             host.run(int(order))
@@ -168,10 +171,17 @@ class Hosts:
         host.close()
         os.write(answers, json.dumps(host.figures()).encode() + b"\n")
 
-    def _warm_ups(self, node: int) -> int:
-        """How many others will warm up the way to this node; each multicasts besides."""
-        others = [host.node.protocol.peers() for host in self.hosts if host.me != node]
-        return len(others) + sum(node in peers for peers in others)
+    def _warm_up(self, host: Host) -> bool:
+        """Whether all warm-up datagrams for this host arrived."""
+        others = [other.ways() for other in self.hosts if other is not host]
+        mine = {host_ip(host.me), MULTICAST_IP}
+        largest = host.largest()
+        whole = len(frames(largest, host.mtu, "udp")) == 1
+        time.sleep(host.me * WARM_UP_GAP_S)  # all at once would be too many questions at once
+        return host.warm_up(
+            sum(address in mine for ways in others for address in ways),
+            (1,) if whole else (1, largest),  # fragments are flows of their own
+        )
 
     def _answer(self, child: Child) -> str:
         if not _readable(child.answers, PATIENCE_S):

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.engines.virtual.openvswitch import OpenVSwitchError, open_vswitch
+from testbed.engines.mininet.ovs_daemons import OpenVSwitchError, open_vswitch
 from testbed.errors import UserError
 
 _VARIABLES = ("OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR")

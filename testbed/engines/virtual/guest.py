@@ -21,6 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from testbed.engines.virtual.cpu import Cpu
 from testbed.engines.virtual.errors import (
     BootFailedError,
     GuestError,
@@ -118,6 +119,8 @@ def guest_environment(virtual: bool) -> dict[str, str]:
         "PYTHONHASHSEED": "0",
         "PYTHONUNBUFFERED": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
+        # Mininet imports distutils; setuptools' own takes a second and a half to import.
+        "SETUPTOOLS_USE_DISTUTILS": "stdlib",
     }
 
 
@@ -142,6 +145,7 @@ class Guest:
         self.console = (settings.console or self._results / "console.log").resolve()
         self._guard: subprocess.Popen[bytes] | None = None
         self._boot_s: float | None = None
+        self._cpu: Cpu | None = None
 
     def __enter__(self) -> Self:
         self._began = time.monotonic()
@@ -184,6 +188,8 @@ class Guest:
             self._guard = None
             # The guard has removed it, unless somebody killed the guard.
             shutil.rmtree(self._run, ignore_errors=True)
+        if self._cpu is not None:
+            self._cpu.close()
 
     def wait(self) -> GuestResult:
         """Pass on the command's output until it ends, and return how."""
@@ -243,13 +249,15 @@ class Guest:
             words.append("time-travel=inf-cpu")
             if self._settings.start_ns is not None:
                 words.append(f"time-travel-start={self._settings.start_ns}")
-        self._guard = subprocess.Popen(
-            [self._kernel.guard, run, self.console, self._kernel.linux, *words],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            bufsize=0,  # a line that were read ahead would be hidden from select
-            env={"PATH": os.defpath, "HOME": str(run), "TMPDIR": str(memory)},
-        )
+        self._cpu = Cpu()
+        with self._cpu.inherited():
+            self._guard = subprocess.Popen(
+                [self._kernel.guard, run, self.console, self._kernel.linux, *words],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                bufsize=0,  # a line that were read ahead would be hidden from select
+                env={"PATH": os.defpath, "HOME": str(run), "TMPDIR": str(memory)},
+            )
         assert self._guard.stdout is not None
         if not (pid := self._guard.stdout.readline()):
             raise BootFailedError("The guest's kernel could not be started.", self.console)
