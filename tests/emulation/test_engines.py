@@ -1,11 +1,14 @@
 """Whole experiments on the emulating engines: what is delivered, how true, and how alike."""
 
+import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from testbed.engines.virtual import engine
+from testbed.engines.virtual import GuestSettings, engine, run_guest
+from testbed.errors import UserError
 from testbed.experiment import Experiment, load, parse
 from testbed.network import build_network
 from testbed.pcap import read_packets
@@ -14,7 +17,8 @@ from testbed.rundir import RunDirectory
 
 pytestmark = [pytest.mark.emulation, pytest.mark.usefixtures("kernel")]
 
-DEFAULT = Path(__file__).parents[2] / "scripts" / "experiments" / "overlay-vs-timestamp.toml"
+PROJECT = Path(__file__).parents[2]
+DEFAULT = PROJECT / "scripts" / "experiments" / "overlay-vs-timestamp.toml"
 
 
 def run(experiment: Experiment, runs: Path) -> Run:
@@ -91,3 +95,56 @@ def test_the_mininet_engine_in_real_time(tmp_path: Path) -> None:
     assert figures["deliveries"] == 5 * figures["multicasts"] > 0
     assert figures["fidelity"] in ("good", "suspect")
     assert directory.manifest["fidelity"]["hops"] == figures["hops"] == 4 * figures["multicasts"]
+
+
+@pytest.mark.parametrize(("harm", "word"), [("kill", "died"), ("stop", "hangs")])
+def test_a_host_that_dies_or_hangs_is_told(harm: str, word: str, tmp_path: Path) -> None:
+    workload = {"model": "steady", "senders": 2, "duration_ms": 3000, "interval_ms": 100}
+    experiment = small({"name": "timestamp"}, workload=workload)
+    with RunDirectory.create(tmp_path, "small", "harm", engine="virtual") as directory:
+        directory.write_text("experiment.toml", experiment.to_toml())
+        directory.write_json("network.json", build_network(experiment).to_json())
+    said = bytearray()
+    run_guest(
+        [sys.executable, "-m", "tests.emulation.faulty_hosts", str(directory.path), harm],
+        GuestSettings(
+            results=directory.path,
+            cwd=PROJECT,
+            stdout=said.extend,
+            stderr=said.extend,
+            timeout_s=120,
+        ),
+    )
+    lines = said.decode().splitlines()
+    assert any(line.startswith("told: the process of host h3 ") and word in line for line in lines)
+    assert "none left" in lines
+
+
+def test_testbed_run_takes_the_mininet_engine_by_itself(tmp_path: Path) -> None:
+    """In the guest there are root, netem and Open vSwitch: there, auto is mininet."""
+    file = tmp_path / "small.toml"
+    file.write_text(small({"name": "overlay"}, engine="auto").to_toml())
+    said = bytearray()
+    result = run_guest(
+        [str(Path(sys.executable).with_name("testbed")), "run", str(file), "--runs", str(tmp_path)],
+        GuestSettings(results=tmp_path, cwd=PROJECT, stdout=said.extend, timeout_s=120),
+    )
+    assert result.returncode == 0, said.decode()
+    assert "engine mininet: root, netem and Open vSwitch are here" in said.decode()
+    assert "network: exact" in said.decode()
+    assert json.loads((tmp_path / "small" / "latest" / "manifest.json").read_text())["status"] == (
+        "complete"
+    )
+
+
+def test_a_failed_emulation_leaves_a_manifest_that_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "MEMORY_MB", 20)  # too little to boot with
+    monkeypatch.setattr(engine, "MEMORY_MB_PER_NODE", 0)
+    with pytest.raises(UserError, match=r"console\.log"):
+        run(small({"name": "timestamp"}), tmp_path)
+    manifest = json.loads((tmp_path / "small" / "latest" / "manifest.json").read_text())
+    assert manifest["status"] == "failed"
+    assert "console.log" in manifest["error"]
+    assert not (tmp_path / "small" / "latest" / "summary.json").exists()

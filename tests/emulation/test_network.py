@@ -81,8 +81,8 @@ def test_a_link_is_exactly_store_and_forward(at_work):
         assert link["in_order"]
         errors = sorted(link["errors"])
         assert errors[0] >= 0, link
-        assert errors[len(errors) // 2] <= 1_000, link
-        # Each look at the guest's clock lets 256 ns pass, and at one instant there may be several.
+        # Each look at the guest's clock lets 1 ns pass, and at one instant there may be several.
+        assert errors[len(errors) // 2] <= 50, link
         assert errors[-1] <= 2_500, link
 
 
@@ -159,7 +159,7 @@ def test_without_a_datapath_in_the_kernel_packets_still_pass(at_work):
         "s1 lo:  s1-eth1:h1-eth0 s1-eth2:s0-eth2 s1-eth3:s2-eth3",
         "s0-eth3<->s2-eth2 (OK OK)",
         "<Host h1: h1-eth0:10.0.0.2 pid=None>",
-        "64 bytes from 10.0.0.3: icmp_seq=1 ttl=64 time=2.17 ms",  # two links, there and back
+        "64 bytes from 10.0.0.3: icmp_seq=1 ttl=64 time=2.16 ms",  # two links, there and back
         "*** Results: 0% dropped (2/2 received)",
         "from h1",
         "3(s1-eth3): addr:02:01:00:02:00:03",

@@ -53,7 +53,7 @@ def emulate(directory: Path, progress: Progress) -> None:
     result = {
         "start_unix_ns": start,
         "hosts": figures,
-        "hosts_cold": hosts.cold,
+        "warm_ups_missing": hosts.cold,
         "captured": capture.counts.captured,
         "capture_dropped": capture.counts.dropped,
         "interfaces": {plan.indexes[name]: ends for name, ends in plan.arrivals.items()},

@@ -34,7 +34,7 @@ LONGEST_DATAGRAM = 65_507
 
 
 WARM_PORT = PORT + 1
-WARM_PATIENCE_S = 10.0
+WARM_PATIENCE_S = 2.0
 
 
 class StopHostError(Exception):
@@ -95,8 +95,8 @@ class Host:
         multicast = [MULTICAST_IP] if sends and self.node.protocol.multicasts() else []
         return multicast + [host_ip(peer) for peer in self.node.protocol.peers()]
 
-    def warm_up(self, expected: int, sizes: Sequence[int]) -> bool:
-        """Send datagrams along every way that will be used; whether all for this host arrived.
+    def warm_up(self, expected: int, sizes: Sequence[int]) -> int:
+        """Send datagrams along every way that will be used; how many for this host are missing.
 
         A switch asks its own daemon about the first packet of a flow, which takes time that no
         packet of the experiment is to lose. The capture does not look at this port.
@@ -105,12 +105,12 @@ class Host:
             for size in sizes:
                 self.warm_socket.sendto(bytes(size), (ip, WARM_PORT))
         self.warm_socket.settimeout(WARM_PATIENCE_S)
-        try:
-            for _ in range(expected * len(sizes)):
+        missing = expected * len(sizes)
+        with suppress(TimeoutError):
+            while missing:
                 self.warm_socket.recv(LONGEST_DATAGRAM)
-        except TimeoutError:
-            return False
-        return True
+                missing -= 1
+        return missing
 
     def largest(self) -> int:
         """The size of a message that this host may send, to see whether it needs fragments."""

@@ -36,6 +36,8 @@ from testbed.seeds import stream
 NS_PER_S = 1_000_000_000
 LEAD_NS = NS_PER_S // 2  # from the last host's word to the start
 PATIENCE_S = 60.0
+WARM_UP = b"warm up"
+WARM_UP_ROUNDS = 3
 WARM_UP_GAP_S = 0.005
 PR_SET_PDEATHSIG = 1
 
@@ -68,7 +70,7 @@ class Hosts:
         self.namespaces = namespaces  # a descriptor of each host's
         self.children: list[Child] = []
         self.start = 0
-        self.cold = 0  # hosts that some warm-up datagram did not reach
+        self.cold = 0  # warm-up datagrams that did not arrive
         shared = mmap.mmap(-1, 8 * network.processes)
         self.activity = memoryview(shared).cast("q")
         self.hosts = [
@@ -85,8 +87,7 @@ class Hosts:
                 self.children.append(self._fork(host))
             for child in self.children:
                 self._answer(child)
-            self._tell_all("warm up")
-            self.cold = sum(self._answer(child).strip() == "cold" for child in self.children)
+            self._warm_all_up()
         except BaseException:
             self._kill()
             raise
@@ -100,7 +101,7 @@ class Hosts:
     def run(self, progress: Callable[[int, int], None], quiet_s: float) -> list[dict[str, Any]]:
         """Start all at one instant, wait until they are quiet, stop them; the figures of each."""
         self.start = time.monotonic_ns() + LEAD_NS
-        self._tell_all(str(self.start))
+        self._tell_all(b"%d" % self.start)
         self._wait_for_quiet(progress, quiet_s)
         for child in self.children:
             os.kill(child.pid, signal.SIGTERM)
@@ -133,9 +134,17 @@ class Hosts:
     def _log(self, node: int) -> Path:
         return self.directory / "hosts" / f"h{node}.log"
 
-    def _tell_all(self, order: str) -> None:
+    def _tell_all(self, order: bytes) -> None:
         for child in self.children:
-            os.write(child.orders, order.encode())
+            os.write(child.orders, order)
+
+    def _warm_all_up(self) -> None:
+        """A switch may lose the very packet that it learns a flow from: once more, then."""
+        for _ in range(WARM_UP_ROUNDS):
+            self._tell_all(WARM_UP)
+            self.cold = sum(int(self._answer(child)) for child in self.children)
+            if not self.cold:
+                return
 
     def _fork(self, host: Host) -> Child:
         orders_in, orders_out = os.pipe()
@@ -162,17 +171,16 @@ class Hosts:
         host.open()
         signal.signal(signal.SIGTERM, _stop)
         os.write(answers, b"ready\n")
-        os.read(orders, 64)
-        os.write(answers, b"warm\n" if self._warm_up(host) else b"cold\n")
-        order = os.read(orders, 64)
+        while (order := os.read(orders, 64)) == WARM_UP:
+            os.write(answers, b"%d\n" % self._warm_up(host))
         if order:
             host.run(int(order))
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         host.close()
         os.write(answers, json.dumps(host.figures()).encode() + b"\n")
 
-    def _warm_up(self, host: Host) -> bool:
-        """Whether all warm-up datagrams for this host arrived."""
+    def _warm_up(self, host: Host) -> int:
+        """How many warm-up datagrams for this host are missing."""
         others = [other.ways() for other in self.hosts if other is not host]
         mine = {host_ip(host.me), MULTICAST_IP}
         largest = host.largest()

@@ -9,9 +9,8 @@ constant delay may come before the queue as well as after it: the same packets a
 arrive at the same time.
 
 Measured against the model, in virtual time, at 10 Mbit/s and 1 Gbit/s, with packets of 74 to 1514
-bytes alone and back to back: this is late by 0.3 µs on average and 1.7 µs at most, mostly by the grain
-of the guest's clock. Mininet's htb above netem is early by up to 2.5 ms, tbf by 1.3 ms: they let a
-burst pass at once, and single packets take no time at all.
+bytes alone and back to back, this is right to some nanoseconds. Mininet's htb above netem is early by
+up to 2.5 ms, tbf by 1.3 ms: they let a burst pass at once, and single packets take no time at all.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ In virtual time a guest makes progress when it *waits*: time passes only while n
 run. So there are two ways to hang, and both are watched for:
 
 - It never waits. A program that spins on the clock keeps virtual time (nearly) still: each reading
-  of the clock advances it by 256 ns and costs some 50 µs. For `stall_s` real seconds there was
+  of the clock advances it by 1 ns and costs some 50 µs. For `stall_s` real seconds there was
   neither output, nor a new process, nor an idle moment. A program that computes for that long
   without a pause looks the same, and rightly so, as nothing tells it from one that never ends;
   who runs such a program raises the limit.
@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 from testbed.engines.virtual.probe import Reading
 
-# arch/um: TIMER_MULTIPLIER, what a reading of the clock costs in virtual time
-_CLOCK_READING_NS = 256
+# What a reading of the clock costs in virtual time, by our patch
+_CLOCK_READING_NS = 1
 
 
 @dataclass(frozen=True)
