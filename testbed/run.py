@@ -55,6 +55,12 @@ def run_experiment(experiment: Experiment, runs: Path, progress: Progress) -> Ru
     """Run one experiment below ``runs`` and check it."""
     experiment = replace(experiment, engine=choose_engine(experiment.engine)[0])
     engine = importlib.import_module(ENGINES[experiment.engine])  # some take long to import
+    if experiment.engine != "simulate" and experiment.transport.framing != "udp":
+        raise UserError(
+            f"{experiment.file or experiment.name}: transport.framing = "
+            f"{experiment.transport.framing!r} is for the simulator; real packets have headers: "
+            "use 'udp'"
+        )
     network = build_network(experiment)
     label = f"{experiment.protocol.name}-{network.processes}"
     with RunDirectory.create(

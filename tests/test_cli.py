@@ -13,6 +13,7 @@ import pytest
 import tomli_w
 
 from testbed.cli import main
+from testbed.errors import UserError
 
 SMALL: dict[str, Any] = {
     "name": "small",
@@ -144,6 +145,51 @@ def test_bad_input_is_one_sentence_and_status_2(
     assert not (small.parent / "runs").exists()
 
 
+def test_bare_packets_are_for_the_simulator(
+    small: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small.write_text(tomli_w.dumps({**SMALL, "transport": {"framing": "bare"}}))
+    assert main(["run", str(small), "--engine", "virtual", "--runs", str(small.parent)]) == 2
+    assert "transport.framing = 'bare' is for the simulator" in capsys.readouterr().err
+
+
+def test_doctor_tells_what_mends_what_is_missing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    main(["doctor", "--json"])
+    found = json.loads(capsys.readouterr().out)
+    abilities = {ability["name"]: ability for ability in found["abilities"]}
+    assert not abilities["root"]["ok"]
+    assert abilities["root"]["remedy"] == "run with sudo"
+    assert found["engine"] in ("virtual", "simulate")
+    assert {
+        "netem",
+        "Open vSwitch",
+        "Java",
+        "virtual-time kernel",
+        "free memory",
+        "free disk",
+    } <= set(abilities)
+    main(["doctor"])
+    assert "run with sudo" in capsys.readouterr().out
+
+
+def test_auto_says_why_or_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    from testbed import machine, run
+
+    lacks, has = machine.Ability("netem", False, ""), machine.Ability("anything", True, "")
+    for name in ("root", "mininet", "openvswitch", "netem", "virtual_kernel"):
+        monkeypatch.setattr(machine, name, lambda: has)
+    assert run.choose_engine("auto")[0] == "mininet"
+    monkeypatch.setattr(machine, "netem", lambda: lacks)
+    assert run.choose_engine("auto") == ("virtual", "Mininet on this kernel lacks netem")
+    monkeypatch.setattr(machine, "virtual_kernel", lambda: lacks)
+    with pytest.raises(UserError, match=r"lacks netem.*scripts/setup.*--engine simulate"):
+        run.choose_engine("auto")
+    assert run.choose_engine("simulate")[0] == "simulate"
+
+
 def test_no_space_left_leaves_a_run_that_says_so(
     small: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,7 +235,9 @@ def test_ctrl_c_ends_a_run_cleanly(tmp_path: Path) -> None:
     assert json.loads(manifest.read_text())["status"] == "interrupted"
 
 
-@pytest.mark.parametrize("command", ["", "run", "check", "topology", "protocols"])
+@pytest.mark.parametrize(
+    "command", ["", "run", "check", "topology", "protocols", "doctor", "shell"]
+)
 def test_help_explains(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit_:
         main([*command.split(), "--help"])

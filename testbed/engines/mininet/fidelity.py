@@ -43,9 +43,9 @@ class Fidelity:
 
     def __str__(self) -> str:
         return (
-            f"{self.verdict}: {self.hops:,} hops, error p50 {self.error_us_p50:.1f} µs, "
-            f"p99 {self.error_us_p99:.1f} µs, p99.9 {self.error_us_p999:.1f} µs, "
-            f"max {self.error_us_max:.1f} µs, {self.dropped:,} dropped"
+            f"{self.verdict}: {self.hops:,} hops, error p50 {self.error_us_p50:.3f} µs, "
+            f"p99 {self.error_us_p99:.3f} µs, p99.9 {self.error_us_p999:.3f} µs, "
+            f"max {self.error_us_max:.3f} µs, {self.dropped:,} dropped"
         )
 
     def to_json(self) -> dict[str, Any]:
