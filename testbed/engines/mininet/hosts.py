@@ -110,6 +110,7 @@ class Hosts:
     def _wait_for_quiet(self, progress: Callable[[int, int], None], quiet_s: float) -> None:
         """Quiet is: all that is sent unasked has been, and nothing moved between two looks."""
         end = self.start + self.experiment.workload.duration
+        progress(0, end - self.start)
         before = -1
         while True:
             self._sleep(quiet_s)
