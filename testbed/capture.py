@@ -14,6 +14,7 @@ import json
 import os
 import select
 import time
+from collections.abc import Callable
 from ctypes import byref, c_char_p, c_int, create_string_buffer
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,14 +116,16 @@ def _open(packet_filter: str) -> Any:
     if set_precision(handle, NANOSECONDS) != 0:
         raise OSError("this libpcap has no time stamps in nanoseconds")
     program = pcap.bpf_program()
-    for failed in (
-        pcap.pcap_activate(handle) < 0,
-        pcap.pcap_set_datalink(handle, LINUX_SLL2) < 0,
-        pcap.pcap_compile(handle, byref(program), c_char_p(packet_filter.encode()), 1, 0) < 0,
-        pcap.pcap_setfilter(handle, byref(program)) < 0,
-        pcap.pcap_setnonblock(handle, 1, errors) < 0,
-    ):
-        if failed:
+    rules = c_char_p(packet_filter.encode())
+    steps: tuple[Callable[[], int], ...] = (
+        lambda: pcap.pcap_activate(handle),
+        lambda: pcap.pcap_set_datalink(handle, LINUX_SLL2),
+        lambda: pcap.pcap_compile(handle, byref(program), rules, 1, 0),
+        lambda: pcap.pcap_setfilter(handle, byref(program)),
+        lambda: pcap.pcap_setnonblock(handle, 1, errors),
+    )
+    for step in steps:
+        if step() < 0:
             raise OSError(pcap.pcap_geterr(handle).decode(errors="replace"))
     return handle
 

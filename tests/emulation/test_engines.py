@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from testbed.check import check_run
 from testbed.engines.virtual import GuestSettings, engine, run_guest
 from testbed.errors import UserError
 from testbed.experiment import Experiment, load, parse
@@ -89,12 +90,30 @@ def test_the_mininet_engine_in_real_time(tmp_path: Path) -> None:
     with RunDirectory.create(tmp_path, "small", "real", engine="mininet") as directory:
         directory.write_text("experiment.toml", experiment.to_toml())
         directory.write_json("network.json", network.to_json())
-        figures = engine.run(
-            experiment, network, directory, lambda stage, done, of: None, virtual=False
+        (figures,) = engine.run_all(
+            [(experiment, network, directory)], lambda stage, done, of: None, virtual=False
         )
     assert figures["deliveries"] == 5 * figures["multicasts"] > 0
     assert figures["fidelity"] in ("good", "suspect")
     assert directory.manifest["fidelity"]["hops"] == figures["hops"] == 4 * figures["multicasts"]
+
+
+def test_several_runs_in_one_boot(tmp_path: Path) -> None:
+    prepared = []
+    for name in ("overlay", "timestamp", "overlay"):
+        experiment = small({"name": name})
+        network = build_network(experiment)
+        directory = RunDirectory.create(tmp_path, "small", name, engine="virtual")
+        directory.write_text("experiment.toml", experiment.to_toml())
+        directory.write_json("network.json", network.to_json())
+        prepared.append((experiment, network, directory))
+    found = engine.run_all(prepared, lambda stage, done, of: None)
+    assert [figures["fidelity"] for figures in found] == ["exact"] * 3
+    for _, _, directory in prepared:
+        assert check_run(directory.path).ok
+    simulated = run(small({"name": "overlay"}, engine="simulate"), tmp_path).summary
+    for key in ("deliveries", "bytes", "hops"):
+        assert found[0][key] == found[2][key] == simulated[key]
 
 
 @pytest.mark.parametrize(("harm", "word"), [("kill", "died"), ("stop", "hangs")])

@@ -1,4 +1,4 @@
-"""``python -m testbed.engines.mininet DIRECTORY``: what the virtual engine runs in its guest.
+"""``python -m testbed.engines.mininet DIRECTORY…``: what the virtual engine runs in its guest.
 
 Progress goes to standard output, a line for each step; what went wrong to standard error.
 """
@@ -11,9 +11,10 @@ from testbed.errors import UserError
 
 
 def main() -> int:
-    """Emulate the experiment of a prepared run directory."""
+    """Emulate the experiments of prepared run directories, one after the other."""
     try:
-        emulate(Path(sys.argv[1]), lambda stage, done, of: print(stage, done, of, flush=True))
+        for directory in sys.argv[1:]:
+            emulate(Path(directory), lambda stage, done, of: print(stage, done, of, flush=True))
     except UserError as error:
         print(error, file=sys.stderr)
         return 2

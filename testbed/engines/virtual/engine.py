@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,38 +24,53 @@ Progress = Callable[[str, int, int], None]
 
 
 def run(
-    experiment: Experiment,
-    network: Network,
-    directory: RunDirectory,
-    progress: Progress,
-    virtual: bool = True,
+    experiment: Experiment, network: Network, directory: RunDirectory, progress: Progress
 ) -> dict[str, Any]:
     """Emulate the experiment of a prepared run directory in a guest, and give its figures."""
+    return run_all([(experiment, network, directory)], progress)[0]
+
+
+def run_all(
+    runs: Sequence[tuple[Experiment, Network, RunDirectory]],
+    progress: Progress,
+    virtual: bool = True,
+) -> list[dict[str, Any]]:
+    """Emulate many experiments in one boot, one after the other, and give the figures of each.
+
+    Saves some seconds a run. Each is as exact as alone, but what comes after another starts from
+    another state of the kernel: to repeat it to the byte, repeat them all.
+    """
+    paths = [directory.path.resolve() for _, _, directory in runs]
     complaints = bytearray()
     settings = GuestSettings(
-        results=directory.path,
+        results=paths[0] if len(paths) == 1 else Path(os.path.commonpath(paths)),
         virtual=virtual,
-        seed=experiment.seed,
-        memory_mb=MEMORY_MB + MEMORY_MB_PER_NODE * network.processes,
+        seed=runs[0][0].seed,
+        memory_mb=MEMORY_MB + MEMORY_MB_PER_NODE * max(network.processes for _, network, _ in runs),
         cwd=PROJECT,
+        console=paths[0] / "console.log",
         stdout=_Steps(progress),
         stderr=complaints.extend,
     )
-    command = [sys.executable, "-m", "testbed.engines.mininet", str(directory.path.resolve())]
     try:
-        result = run_guest(command, settings)
+        result = run_guest(
+            [sys.executable, "-m", "testbed.engines.mininet", *map(str, paths)], settings
+        )
     except GuestError as error:
         raise UserError(str(error)) from None
-    directory.manifest["guest"] = {
-        "boot_s": result.boot_s,
-        "wall_s": result.wall_s,
-        "guest_s": result.guest_s,
-    }
     if result.returncode != 0:
         words = complaints.decode(errors="replace").strip().splitlines()
         last = words[-1] if words else f"exit status {result.returncode}"
         raise UserError(f"the emulation failed: {last}; see {result.console}")
-    return figures(network, directory)
+    found = []
+    for _, network, directory in runs:
+        directory.manifest["guest"] = {
+            "boot_s": result.boot_s,
+            "wall_s": result.wall_s,
+            "guest_s": result.guest_s,
+        }
+        found.append(figures(network, directory))
+    return found
 
 
 class _Steps:

@@ -25,8 +25,10 @@ class Kernel:
 
 
 def cache_directory() -> Path:
-    """Return where scripts/kernel keeps what it builds."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    """Return where scripts/kernel keeps what it builds; with sudo, for whoever calls."""
+    user = os.environ.get("SUDO_USER") if os.geteuid() == 0 else None
+    home = Path(f"~{user}").expanduser() if user else Path.home()
+    base = os.environ.get("XDG_CACHE_HOME") or home / ".cache"
     return Path(base) / "causal-testbed" / "kernel"
 
 
