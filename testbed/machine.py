@@ -16,6 +16,7 @@ from testbed.engines.virtual.kernel import find_kernel
 GB = 1 << 30
 ROOM_GB = 2
 JAVA = 17
+BACKLOG = 100_000
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ def abilities(directory: Path) -> list[Ability]:
         mininet(),
         openvswitch(),
         netem(),
+        backlog(),
         virtual_kernel(),
         java(),
         memory(),
@@ -80,6 +82,13 @@ def netem() -> Ability:
     ok = done is not None and done.returncode == 0
     detail = "works" if ok else "this kernel has none, or does not let us"
     return Ability("netem", ok, detail, "use --engine virtual, or the Vagrant VM", "mininet")
+
+
+def backlog() -> Ability:
+    """Packets that are between two interfaces at one moment; beyond it the kernel drops them."""
+    room = int(Path("/proc/sys/net/core/netdev_max_backlog").read_text())
+    remedy = f"sudo sysctl -w net.core.netdev_max_backlog={BACKLOG}"
+    return Ability("packet backlog", room >= BACKLOG, f"{room:,} packets", remedy, "mininet")
 
 
 def virtual_kernel() -> Ability:

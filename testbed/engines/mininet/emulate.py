@@ -20,7 +20,7 @@ from testbed.experiment import load
 from testbed.network import Network
 from testbed.rundir import read_json, read_manifest, run_id
 
-QUIET_S = 0.5
+QUIET_S = 2.0  # a slow machine may pause for long
 # what comes in at a switch: the first fragment has the port, the others only the offset
 FILTER = f"inbound and udp and src net 10.0.0.0/16 and (dst port {PORT} or (ip[6:2] & 0x1fff != 0))"
 
@@ -48,7 +48,9 @@ def emulate(directory: Path, progress: Progress) -> None:
             Hosts(experiment, network, run, directory, net.namespaces) as hosts,
             Capture(directory / "packets", FILTER) as capture,
         ):
+            dropped_before = packets_dropped_by_the_kernel()
             figures = hosts.run(lambda done, of: progress("emulate", done, of), quiet_s(plan))
+            dropped = packets_dropped_by_the_kernel() - dropped_before
     start = time.time_ns() - time.monotonic_ns() + hosts.start
     result = {
         "start_unix_ns": start,
@@ -56,6 +58,7 @@ def emulate(directory: Path, progress: Progress) -> None:
         "warm_ups_missing": hosts.cold,
         "captured": capture.counts.captured,
         "capture_dropped": capture.counts.dropped,
+        "kernel_dropped": dropped,
         "interfaces": {plan.indexes[name]: ends for name, ends in plan.arrivals.items()},
     }
     (directory / "emulation.json").write_text(json.dumps(result, indent=1) + "\n")
@@ -65,3 +68,9 @@ def quiet_s(plan: Plan) -> float:
     """How long nothing must move before a run is over: longer than the slowest link's delay."""
     slowest = max(link.delay_ns for link in plan.links) / 1e9
     return QUIET_S + 2 * slowest
+
+
+def packets_dropped_by_the_kernel() -> int:
+    """Packets that found no room between two interfaces, on the whole machine, since it started."""
+    lines = Path("/proc/net/softnet_stat").read_text().splitlines()
+    return sum(int(line.split()[1], 16) for line in lines)

@@ -17,13 +17,15 @@ def figures(network: Network, directory: RunDirectory) -> dict[str, Any]:
     interfaces = {int(index): tuple(ends) for index, ends in raw["interfaces"].items()}
     packets = read_packets(directory.path / "packets")
     carried, errors = replay(packets, interfaces, network.graph)
-    fidelity = judge(errors, raw["capture_dropped"])
+    fidelity = judge(errors, raw["capture_dropped"] + raw["kernel_dropped"])
     malformed = sum(host["malformed"] for host in raw["hosts"])
     directory.manifest["fidelity"] = fidelity.to_json()
     directory.manifest["start_unix_ns"] = raw["start_unix_ns"]
     directory.manifest["counters"] = {
         "captured": raw["captured"],
         "capture_dropped": raw["capture_dropped"],
+        "kernel_dropped": raw["kernel_dropped"],
+        "warm_ups_missing": raw["warm_ups_missing"],
         "malformed": malformed,
     }
     sent = Sent()
