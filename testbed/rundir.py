@@ -5,7 +5,8 @@
       manifest.json     engine, versions, times, status, counters
       network.json      nodes, links, overlay
       events/*.jsonl    what each node did (see testbed.events)
-      packets/          what crossed each link, if asked for
+      packets/          what crossed each link: captures, or the simulator's table if asked for
+      emulation.json    what hosts and capture counted, if emulated; logs of the parts beside it
       summary.json      the run's figures, one flat object
 
 A run is what its manifest says: "running" until it ends, then "complete", "interrupted" or "failed".

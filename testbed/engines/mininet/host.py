@@ -1,8 +1,8 @@
 """One host: a process that drives one protocol instance over UDP in its host's network namespace.
 
-It is the same Node as in the simulator, with sockets for a network. A datagram costs one receive, a
-copy sent one send, and nothing else: system calls are what is dear in a user-mode kernel. A host that
-has nothing of its own left to send simply blocks on its socket.
+It is the same Node as in the simulator, with sockets for a network. System calls are what is dear in
+a user-mode kernel: a copy costs one send, and a datagram one receive; a host that still has something
+of its own to send also waits for its alarm.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Starts Open vSwitch inside a guest, where no service manager does it.
+"""Starts Open vSwitch's daemons for one run, where no service manager does it.
 
-Everything lives in the guest's /run, which is memory and private to it, at the paths where
-`ovs-vsctl`, `ovs-ofctl` and Mininet look by themselves. A process costs far more in the guest than
-on the host, so only three are started (one to create the database, and the two daemons); what
-`ovs-vsctl init` and `ovs-appctl` would do is said to the daemons' sockets directly.
+Everything lives in one directory, by default where `ovs-vsctl`, `ovs-ofctl` and Mininet look by
+themselves. In a guest a process costs far more than on a machine, so only three are started (one to
+create the database, and the two daemons); what `ovs-vsctl init` and `ovs-appctl` would do is said to
+the daemons' sockets directly.
 """
 
 import json
