@@ -14,16 +14,21 @@ from protocols.base import (
     Send,
     SetTimer,
 )
+from protocols.ks import KS
+from protocols.ks_prime import KSPrime
 from protocols.overlay import Overlay
+from protocols.rst import RST
 from protocols.timestamp import Timestamp
 from protocols.wire import Codec, Message, MessageId, WireError
 
 PROTOCOLS: dict[str, type[Protocol]] = {
-    protocol.name: protocol for protocol in (Overlay, Timestamp)
+    protocol.name: protocol for protocol in (Overlay, Timestamp, RST, KS, KSPrime)
 }
 
 __all__ = [
+    "KS",
     "PROTOCOLS",
+    "RST",
     "CancelTimer",
     "Codec",
     "Count",
@@ -32,6 +37,7 @@ __all__ = [
     "Effect",
     "Effects",
     "Hold",
+    "KSPrime",
     "Message",
     "MessageId",
     "Multicast",

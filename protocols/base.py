@@ -77,12 +77,16 @@ Effects = Iterator[Effect]
 
 @dataclass(frozen=True)
 class Place:
-    """Where one protocol instance stands: which process it is, among how many, beside whom."""
+    """Where one protocol instance stands: which process it is, among how many, beside whom.
+
+    ``incarnation`` counts how often the process has been started again after a crash.
+    """
 
     me: int
     processes: int
     neighbours: tuple[int, ...] = ()
     rng: random.Random = field(default_factory=lambda: random.Random(0))
+    incarnation: int = 0
 
     @property
     def others(self) -> tuple[int, ...]:
@@ -102,6 +106,8 @@ class Protocol(ABC):
     wire_id: ClassVar[int]
     messages: ClassVar[tuple[type[Message], ...]] = (Message,)
     needs_overlay: ClassVar[bool] = False
+    takes_subsets: ClassVar[bool] = False
+    """Whether a message may go to some of the processes only."""
 
     @dataclass(frozen=True)
     class Settings:
@@ -125,6 +131,10 @@ class Protocol(ABC):
     def timeout(self, timer: Hashable, now: int) -> Effects:
         """A timer that this protocol set has run out."""
         raise NotImplementedError(f"{self.name} sets no timer, yet {timer!r} ran out")
+
+    def busy(self) -> bool:
+        """Whether the application should wait with its next multicast."""
+        return False
 
     def peers(self) -> tuple[int, ...]:
         """The processes that this one may ``Send`` to; an engine may prepare the ways to them."""

@@ -8,7 +8,7 @@ knowing its protocol. All integers are unsigned and big-endian:
          2     1  version of this format
          3     1  protocol (its ``wire_id``)
          4     1  kind of message within the protocol
-         5     1  zero
+         5     1  length of the reliable channel's header in 4-byte words, zero without a channel
          6     2  group
          8     4  run
         12     2  source     process that multicast the message
@@ -16,6 +16,8 @@ knowing its protocol. All integers are unsigned and big-endian:
         16     4  sequence   which of the source's multicasts it is; with the source, its name
         20     8  sent at    nanoseconds of the run's clock at which the application sent it
         28     4  length of the control information in bytes
+
+The control information begins with the channel's header (see ``protocols.segments``), if there is one.
 """
 
 from __future__ import annotations
@@ -27,9 +29,10 @@ from typing import Any, ClassVar, NamedTuple
 
 MAGIC = b"co"
 VERSION = 1
-HEADER = struct.Struct("!2sBBBxHIHHIQI")
+HEADER = struct.Struct("!2sBBBBHIHHIQI")
 CHECK = struct.Struct("!H")
 CHECK_AT = 14
+WORD = 4
 
 
 class WireError(ValueError):
@@ -73,6 +76,16 @@ class Message:
         """Bytes of the encoded message; what is accounted is what is sent."""
         return HEADER.size + self.control_size + len(self.payload)
 
+    @property
+    def channel_size(self) -> int:
+        """Bytes that are there for a reliable channel alone; they are control information too."""
+        return 0
+
+    @property
+    def channel_words(self) -> int:
+        """Length of the channel's header, at the beginning of the control information."""
+        return 0
+
     def encode_control(self) -> bytes:
         """The control information as it travels."""
         return b""
@@ -90,6 +103,7 @@ class Header(NamedTuple):
 
     protocol: int
     kind: int
+    channel_words: int
     group: int
     run: int
     source: int
@@ -111,6 +125,8 @@ def decode_header(data: bytes) -> Header:
     header = Header(*fields)
     if header.control_size > len(data) - HEADER.size:
         raise WireError(f"{header.control_size} bytes of control information announced, cut short")
+    if WORD * header.channel_words > header.control_size:
+        raise WireError(f"{header.channel_words} words of a channel's header, which do not fit")
     return header
 
 
@@ -136,6 +152,7 @@ class Codec:
             VERSION,
             self.wire_id,
             message.kind,
+            message.channel_words,
             message.group,
             self.run,
             message.source,
@@ -149,6 +166,12 @@ class Codec:
 
     def decode(self, data: bytes) -> Message:
         """The message that these bytes encode; WireError if they encode none of this run."""
+        header = self._checked_header(data)
+        if header.channel_words:
+            raise WireError("a segment of a reliable channel, and this run has none")
+        return self._message(header, data)
+
+    def _checked_header(self, data: bytes) -> Header:
         header = decode_header(data)
         if header.protocol != self.wire_id or header.run != self.run:
             raise WireError(f"a message of protocol {header.protocol} in run {header.run:#010x}")
@@ -157,9 +180,13 @@ class Codec:
         zeroed = data[:CHECK_AT] + bytes(CHECK.size) + data[CHECK_AT + CHECK.size :]
         if crc_hqx(zeroed, 0) != header.check:
             raise WireError("the check does not match: damaged on the way")
+        return header
+
+    def _message(self, header: Header, data: bytes) -> Message:
         kind = self._kinds.get(header.kind)
         if kind is None:
             raise WireError(f"unknown kind {header.kind}")
+        start = HEADER.size + WORD * header.channel_words
         end = HEADER.size + header.control_size
         return kind(
             source=header.source,
@@ -167,5 +194,5 @@ class Codec:
             payload=data[end:],
             sent_at=header.sent_at,
             group=header.group,
-            **kind.decode_control(data[HEADER.size : end], self.processes),
+            **kind.decode_control(data[start:end], self.processes),
         )

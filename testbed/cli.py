@@ -6,13 +6,24 @@ import argparse
 import errno
 import sys
 
-from rich.console import Console
-
 from testbed import __version__
-from testbed.commands import check, doctor, protocols, run, shell, topology
+from testbed.commands import (
+    check,
+    compare,
+    digest,
+    doctor,
+    explore,
+    protocols,
+    report,
+    run,
+    shell,
+    sweep,
+    topology,
+)
+from testbed.commands.terminal import complain
 from testbed.errors import UserError
 
-COMMANDS = (run, check, topology, protocols, doctor, shell)
+COMMANDS = (run, check, digest, report, compare, sweep, explore, topology, protocols, doctor, shell)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -27,18 +38,17 @@ def main(arguments: list[str] | None = None) -> int:
     for command in COMMANDS:
         command.add_parser(commands)
     options = parser.parse_args(arguments)
-    errors = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
     try:
         return int(options.command(options))
     except UserError as error:
-        errors.print(f"testbed: {error}")
+        complain(str(error))
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS):
             raise
         where = f"{error.filename}: " if error.filename else ""
-        errors.print(f"testbed: {where}{(error.strerror or 'cannot write').lower()}; {_REMEDY}")
+        complain(f"{where}{(error.strerror or 'cannot write').lower()}; {_REMEDY}")
     except KeyboardInterrupt:
-        errors.print("testbed: interrupted")
+        complain("interrupted")
         return 130
     return 2
 

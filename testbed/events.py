@@ -1,11 +1,13 @@
 """The event log: what each node did, one JSON object a line, in that node's own order.
 
-    {"t":0,"node":3,"event":"send","source":3,"seq":7,"to":null,"payload":100}
+    {"t":0,"node":3,"event":"send","source":3,"seq":7,"to":null,"payload":100,
+     "control":64}
     {"t":4,"node":4,"event":"hold","source":3,"seq":7,"for":[5,2]}
     {"t":9,"node":4,"event":"deliver","source":3,"seq":7}
 
 ``t`` is the run's clock in nanoseconds; (source, seq) is the message's name; ``to`` is null for all
-processes, the sender included, or the list of them; ``for`` names a message that must come first.
+processes, the sender included, or the list of them; ``payload`` and ``control`` are the bytes of data
+and of control information in it; ``for`` names a message that must come first.
 A file may hold many nodes. Readers ignore keys and events that they do not know. The oracle and
 the digest read this and nothing else of what a node does, so it is versioned with the run directory.
 """
@@ -51,13 +53,19 @@ class EventLog:
                 self._file.close()
 
     def send(
-        self, t: int, node: int, name: MessageId, to: frozenset[int] | None, payload: int
+        self,
+        t: int,
+        node: int,
+        name: MessageId,
+        to: frozenset[int] | None,
+        payload: int,
+        control: int = 0,
     ) -> None:
         """The application of a node has multicast a message."""
         to_json = "null" if to is None else "[" + ",".join(map(str, sorted(to))) + "]"
         self._add(
             f'{{"t":{t},"node":{node},"event":"send","source":{name.source},"seq":{name.seq},'
-            f'"to":{to_json},"payload":{payload}}}\n'
+            f'"to":{to_json},"payload":{payload},"control":{control}}}\n'
         )
 
     def deliver(self, t: int, node: int, source: int, seq: int) -> None:

@@ -11,22 +11,34 @@ import dataclasses
 import difflib
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_type_hints
 
 import tomli_w
 from pydantic import TypeAdapter, ValidationError
 
-from protocols import PROTOCOLS, Protocol
+from protocols import PROTOCOLS, Place, Protocol
+from protocols.broken import BROKEN
+from protocols.channel import Reliable
 from testbed.errors import UserError
+from testbed.faults import FAULTS, Fault
 from testbed.framing import Framing
 from testbed.workload import WORKLOADS, Bursts, Workload
 from topologies import MODELS, OVERLAYS, Links
 from topologies.routing import Metric
 
 ENGINES = ("simulate", "mininet", "virtual", "auto")
+LONGEST_SHOWN = 60  # characters of a wrong value
+CHANNELS = {"raw": None, "reliable": Reliable.Settings}
+_REGISTRIES: dict[str, Mapping[str, Any]] = {
+    "protocol": PROTOCOLS | BROKEN,
+    "topology": MODELS,
+    "overlay": OVERLAYS,
+    "workload": WORKLOADS,
+}
 
 
 @dataclass(frozen=True)
@@ -59,7 +71,14 @@ class Experiment:
     overlay: Any
     transport: Transport
     workload: Workload
+    channel: Reliable.Settings | None = None
+    faults: tuple[Fault, ...] = ()
     file: Path | None = field(default=None, compare=False)
+
+    def process(self, place: Place) -> Protocol:
+        """The protocol at one place, with a reliable channel beneath it if there is to be one."""
+        protocol = self.protocol(place, self.settings)
+        return protocol if self.channel is None else Reliable(protocol, self.channel)
 
     def to_toml(self) -> str:
         """The experiment as resolved: running this file again is running this experiment."""
@@ -74,6 +93,10 @@ class Experiment:
             "overlay": {"model": self.overlay.model, **_plain(self.overlay)},
             "transport": _plain(self.transport),
             "workload": {"model": self.workload.model, **_plain(self.workload)},
+            "channel": "raw"
+            if self.channel is None
+            else {"model": "reliable", **_plain(self.channel)},
+            "fault": [{"kind": fault.kind, **_plain(fault)} for fault in self.faults],
         }
         return tomli_w.dumps(document)
 
@@ -92,20 +115,27 @@ class _Top:
     overlay: dict[str, Any] = field(default_factory=lambda: {"model": "hypercube"})
     transport: dict[str, Any] = field(default_factory=dict)
     workload: dict[str, Any] = field(default_factory=lambda: {"model": Bursts.model})
+    channel: str | dict[str, Any] = "raw"
+    fault: list[dict[str, Any]] = field(default_factory=list)
 
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
 
 
 def load(file: Path, **overrides: Any) -> list[Experiment]:
     """The experiments of a file; ``overrides`` replace top-level keys."""
+    document = read_document(file)
+    document.update({key: value for key, value in overrides.items() if value is not None})
+    return parse(document, file)
+
+
+def read_document(file: Path) -> dict[str, Any]:
+    """What an experiment file says, not yet looked at."""
     try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
+        return tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UserError(f"{file}: no such file; examples are in scripts/experiments") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UserError(f"{file}: cannot be read as TOML: {error}") from None
-    document.update({key: value for key, value in overrides.items() if value is not None})
-    return parse(document, file)
 
 
 def parse(document: Mapping[str, Any], file: Path) -> list[Experiment]:
@@ -118,7 +148,7 @@ def parse(document: Mapping[str, Any], file: Path) -> list[Experiment]:
         raise UserError(f"{file}: protocol is empty; name at least one of {_list(PROTOCOLS)}")
     experiments = []
     for table in tables:
-        protocol, settings = _pick(PROTOCOLS, table, file, "protocol", key="name")
+        protocol, settings = _pick(PROTOCOLS | BROKEN, table, file, "protocol", key="name")
         experiments.append(
             Experiment(
                 name=_name(top.name, file),
@@ -132,10 +162,43 @@ def parse(document: Mapping[str, Any], file: Path) -> list[Experiment]:
                 overlay=_model(OVERLAYS, top.overlay, file, "overlay"),
                 transport=_build(Transport, top.transport, file, "transport"),
                 workload=_model(WORKLOADS, top.workload, file, "workload"),
+                channel=_channel(top.channel, file),
+                faults=tuple(_fault(table, file) for table in top.fault),
                 file=file,
             )
         )
     return experiments
+
+
+def key_types(table: str, content: Mapping[str, Any]) -> dict[str, Any]:
+    """The type of every key that a table may have; "" is the file itself.
+
+    Of a table whose model is not known, nothing is known.
+    """
+    classes: dict[str, Any] = {"": _Top, "links": Links, "transport": Transport}
+    if registry := _REGISTRIES.get(table):
+        chosen = registry.get(str(content.get(naming_key(table))))
+        cls = chosen.Settings if chosen and table == "protocol" else chosen
+    else:
+        cls = classes.get(table)
+    if cls is None:
+        return {}
+    hints = get_type_hints(cls)
+    return {field.name: hints[field.name] for field in dataclasses.fields(cls)}
+
+
+def naming_key(table: str) -> str:
+    """The key of a table that says which protocol or model it is about."""
+    return "name" if table == "protocol" else "model"
+
+
+def fits(kind: Any, value: Any) -> bool:
+    """Whether a key of this type takes this value."""
+    try:
+        _adapter(kind).validate_json(json.dumps(value, default=str), strict=True)
+    except ValidationError:
+        return False
+    return True
 
 
 def _name(name: str, file: Path) -> str:
@@ -158,25 +221,44 @@ def _model(registry: Mapping[str, type], table: dict[str, Any], file: Path, wher
     return _build(cls, rest, file, where)
 
 
+def _channel(value: str | dict[str, Any], file: Path) -> Any:
+    table = {"model": value} if isinstance(value, str) else value
+    settings, rest = _pick(CHANNELS, table, file, "channel", key="model")
+    if settings is None and rest:
+        raise UserError(f"{file}: a raw channel has no settings, so not {_list(rest)} either")
+    return settings and _build(settings, rest, file, "channel")
+
+
+def _fault(table: dict[str, Any], file: Path) -> Any:
+    cls, rest = _pick(FAULTS, table, file, "fault", key="kind")
+    return _build(cls, rest, file, "fault")
+
+
 def _pick(
     registry: Mapping[str, Any], table: dict[str, Any], file: Path, where: str, key: str
 ) -> tuple[Any, dict[str, Any]]:
     rest = dict(table)
     name = rest.pop(key, None)
+    offered = [choice for choice in registry if choice not in BROKEN]
     if name is None:
-        raise UserError(f"{file}: [{where}] needs the key {key!r}: one of {_list(registry)}")
-    if name not in registry:
-        raise _choice(file, f"{where}.{key}", name, registry)
+        raise UserError(f"{file}: [{where}] needs the key {key!r}: one of {_list(offered)}")
+    if not isinstance(name, str) or name not in registry:
+        raise _choice(file, f"{where}.{key}", name, offered)
     return registry[name], rest
 
 
 def _build(cls: Any, table: Mapping[str, Any], file: Path, where: str) -> Any:
     """An instance of a dataclass from a table; what does not fit is told in one sentence."""
     try:
-        return TypeAdapter(cls).validate_json(json.dumps(table, default=str), strict=True)
+        return _adapter(cls).validate_json(json.dumps(table, default=str), strict=True)
     except ValidationError as error:
         problem = error.errors()[0]
         raise UserError(f"{file}: {_sentence(cls, problem, where)}") from None
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
 def _sentence(cls: Any, problem: Any, where: str) -> str:
@@ -195,15 +277,21 @@ def _sentence(cls: Any, problem: Any, where: str) -> str:
             return f"{where}: {problem['ctx']['error']}" if where else str(problem["ctx"]["error"])
         case _:
             should = problem["msg"].removeprefix("Input ")
-            return f"{key} = {problem['input']!r}: {should[0].lower()}{should[1:]}"
+            value = problem["input"]
+            shown = (
+                text if len(text := repr(value)) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
+            )
+            return f"{key} = {shown}: {should[0].lower()}{should[1:]}{_sweep_hint(value)}"
 
 
-def _choice(
-    file: Path, key: str, value: object, known: Mapping[str, Any] | tuple[str, ...]
-) -> UserError:
+def _choice(file: Path, key: str, value: object, known: Sequence[str]) -> UserError:
     close = difflib.get_close_matches(str(value), known, 1)
-    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    hint = _sweep_hint(value) or (f" (did you mean {close[0]!r}?)" if close else "")
     return UserError(f"{file}: {key} = {value!r} is unknown; it is one of {_list(known)}{hint}")
+
+
+def _sweep_hint(value: object) -> str:
+    return "; a list of values to try is for `testbed sweep`" if isinstance(value, list) else ""
 
 
 def _list(names: Any) -> str:

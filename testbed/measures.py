@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from protocols import Message
+
 
 class Meter:
     """What is measured at the nodes: delays, delivery queues, the protocol's own counters."""
@@ -50,13 +52,15 @@ class Sent:
     messages: int = 0  # in the paper's sense: IP fragments
     bytes: int = 0
     control_bytes: int = 0
+    channel_bytes: int = 0  # of the control information, the reliable channel's
 
-    def add(self, receivers: int, fragments: int, size: int, control_size: int) -> None:
-        """A message of that size has been sent to so many receivers."""
+    def add(self, receivers: int, fragments: int, message: Message) -> None:
+        """A message has been sent to so many receivers."""
         self.copies += receivers
         self.messages += fragments * receivers
-        self.bytes += size * receivers
-        self.control_bytes += control_size * receivers
+        self.bytes += message.size * receivers
+        self.control_bytes += message.control_size * receivers
+        self.channel_bytes += message.channel_size * receivers
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,7 @@ def summarise(
         "messages": sent.messages,
         "bytes": sent.bytes,
         "control_bytes": sent.control_bytes,
+        "channel_bytes": sent.channel_bytes,
         "hops": carried.hops,
         "wire_bytes": carried.wire_bytes,
         "packets_lost": carried.lost,

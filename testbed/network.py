@@ -7,6 +7,7 @@ from typing import Any
 
 import networkx as nx
 
+from protocols import PROTOCOLS
 from testbed.errors import UserError
 from testbed.experiment import Experiment
 from testbed.seeds import stream
@@ -76,7 +77,16 @@ def build_network(experiment: Experiment) -> Network:
             f"{where}: workload.senders = {experiment.workload.senders}, "
             f"but the topology has only {processes} nodes"
         )
+    if not (experiment.protocol.takes_subsets or experiment.workload.broadcasts()):
+        raise UserError(
+            f"{where}: {experiment.protocol.name} sends every message to everybody, and this "
+            f"workload sends to some; {', '.join(_taking_subsets())} can do that"
+        )
     return Network(graph, _overlay(experiment, processes))
+
+
+def _taking_subsets() -> list[str]:
+    return [name for name, protocol in PROTOCOLS.items() if protocol.takes_subsets]
 
 
 def _overlay(experiment: Experiment, processes: int) -> nx.Graph[int] | None:

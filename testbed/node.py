@@ -6,7 +6,9 @@ An engine gives a node its network: how to send, and how to be woken.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Hashable
+from itertools import chain
 from typing import Protocol as Interface
 
 from protocols import (
@@ -26,6 +28,8 @@ from protocols import (
 from testbed.events import EventLog
 from testbed.measures import Meter
 from testbed.workload import Workload
+
+_CARRIERS = (Send, Multicast, Deliver)
 
 
 class Network(Interface):
@@ -48,6 +52,7 @@ class Node:
     """Drives one protocol instance."""
 
     __slots__ = (
+        "backlog",
         "held",
         "id",
         "log",
@@ -76,21 +81,45 @@ class Node:
         self.meter = meter
         self.multicasts = 0
         self.held: dict[MessageId, int] = {}
+        self.backlog: deque[tuple[bytes, frozenset[int] | None]] = deque()
 
-    def multicast(self, payload: bytes, now: int) -> None:
-        """The application sends to all."""
+    def multicast(self, payload: bytes, now: int, to: frozenset[int] | None = None) -> None:
+        """The application sends to these processes, or to all; it waits while its channel is full."""
+        if self.backlog or self.protocol.busy():
+            self.backlog.append((payload, to))
+        else:
+            self._multicast(payload, now, to)
+
+    def _multicast(self, payload: bytes, now: int, to: frozenset[int] | None) -> None:
         self.multicasts += 1
         self.meter.multicasts += 1
-        self.log.send(now, self.id, MessageId(self.id, self.multicasts), None, len(payload))
-        self._perform(self.protocol.multicast(payload, None, now), now)
+        name = MessageId(self.id, self.multicasts)
+        effects = self.protocol.multicast(payload, to, now)
+        before, control = [], 0
+        for effect in effects:
+            before.append(effect)
+            if isinstance(effect, _CARRIERS):
+                control = effect.message.control_size - effect.message.channel_size
+                break
+        self.log.send(now, self.id, name, to, len(payload), control)
+        self._perform(chain(before, effects), now)
 
     def receive(self, message: Message, sender: int, now: int) -> None:
         """The network has brought a message."""
         self._perform(self.protocol.receive(message, sender, now), now)
+        if self.backlog:
+            self._catch_up(now)
 
     def timeout(self, timer: Hashable, now: int) -> None:
         """A timer has run out."""
         self._perform(self.protocol.timeout(timer, now), now)
+        if self.backlog:
+            self._catch_up(now)
+
+    def _catch_up(self, now: int) -> None:
+        while self.backlog and not self.protocol.busy():
+            payload, to = self.backlog.popleft()
+            self._multicast(payload, now, to)
 
     def _perform(self, effects: Effects, now: int) -> None:
         for effect in effects:

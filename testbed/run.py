@@ -51,8 +51,13 @@ def choose_engine(engine: str) -> tuple[str, str]:
     return "virtual", f"Mininet on this kernel lacks {', '.join(missing)}"
 
 
-def run_experiment(experiment: Experiment, runs: Path, progress: Progress) -> Run:
-    """Run one experiment below ``runs`` and check it."""
+def run_experiment(
+    experiment: Experiment, runs: Path, progress: Progress, within: str = "", **manifest: Any
+) -> Run:
+    """Run one experiment below ``runs`` and check it.
+
+    A run that is part of something is put ``within`` its directory, and its manifest says more.
+    """
     experiment = replace(experiment, engine=choose_engine(experiment.engine)[0])
     engine = importlib.import_module(ENGINES[experiment.engine])  # some take long to import
     if experiment.engine != "simulate" and experiment.transport.framing != "udp":
@@ -65,11 +70,12 @@ def run_experiment(experiment: Experiment, runs: Path, progress: Progress) -> Ru
     label = f"{experiment.protocol.name}-{network.processes}"
     with RunDirectory.create(
         runs,
-        experiment.name,
+        within or experiment.name,
         label,
         engine=experiment.engine,
         protocol=experiment.protocol.name,
         seed=experiment.seed,
+        **manifest,
     ) as directory:
         directory.write_text("experiment.toml", experiment.to_toml())
         directory.write_json("network.json", network.to_json())
@@ -84,5 +90,6 @@ def run_experiment(experiment: Experiment, runs: Path, progress: Progress) -> Ru
             "verdict": verdict.verdict,
         }
         directory.write_json("summary.json", summary)
+        directory.manifest["figures"] = figures
         directory.manifest["verdict"] = verdict.verdict
     return Run(directory.path, experiment, summary, verdict, directory.manifest)

@@ -28,6 +28,7 @@ class Sending(NamedTuple):
     at: int
     node: int
     payload: bytes
+    to: frozenset[int] | None = None  # all, if None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +67,10 @@ class Workload:
     def times(self, rng: random.Random) -> Iterator[int]:
         """When one sender sends."""
         raise NotImplementedError
+
+    def broadcasts(self) -> bool:
+        """Whether every message goes to everybody."""
+        return True
 
     def payload(self) -> bytes:
         """What a message carries."""

@@ -20,7 +20,7 @@ class MemoryLog:
         self.events: defaultdict[int, list[Event]] = defaultdict(list)
         self.held: list[tuple[int, MessageId, MessageId]] = []
 
-    def send(self, t: int, node: int, name: MessageId, to: frozenset[int] | None, _: int) -> None:
+    def send(self, t: int, node: int, name: MessageId, to: frozenset[int] | None, *_: int) -> None:
         self.events[node].append(Event("send", *name, None if to is None else sorted(to), t))
 
     def deliver(self, t: int, node: int, source: int, seq: int) -> None:

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocols import MessageId, Overlay, Place, Protocol, Timestamp
+from protocols.broken.overlay import Printed
+from protocols.broken.timestamp import FifoOnly, Impatient
 from protocols.timestamp import Stamped
 from testbed.workload import Bursts, Reply, Workload
 from tests.channels import Channels
-from tests.mutants import FifoTimestamp, ImpatientTimestamp, PrintedOverlay
 from topologies.overlays import Hypercube
 
 SILENT, TALKATIVE = Bursts(), Reply(answers=1, depth=3)
@@ -166,10 +167,10 @@ def violations(protocol: type[Protocol], workload: Workload, fifo: bool) -> int:
 @pytest.mark.parametrize(
     ("protocol", "workload", "fifo"),
     [
-        (ImpatientTimestamp, TALKATIVE, True),
-        (FifoTimestamp, TALKATIVE, True),
+        (Impatient, TALKATIVE, True),
+        (FifoOnly, TALKATIVE, True),
         (Overlay, SILENT, False),
-        (PrintedOverlay, TALKATIVE, True),
+        (Printed, TALKATIVE, True),
     ],
 )
 def test_mutants_are_caught(protocol: type[Protocol], workload: Workload, fifo: bool) -> None:
@@ -182,4 +183,4 @@ def test_what_catches_the_mutants_lets_the_protocols_pass(protocol: type[Protoco
 
 
 def test_the_printed_overlay_is_right_while_nobody_answers() -> None:
-    assert violations(PrintedOverlay, SILENT, fifo=True) == 0
+    assert violations(Printed, SILENT, fifo=True) == 0

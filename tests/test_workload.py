@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocols import Message
-from testbed.workload import WORKLOADS, Bursts, Poisson, Reply, Steady, Workload
+from testbed.workload import WORKLOADS, Bursts, Poisson, Reply, Sending, Steady, Workload
 
 
-def sends(workload: Workload, processes: int = 16, seed: int = 1) -> list[tuple[int, int, bytes]]:
+def sends(workload: Workload, processes: int = 16, seed: int = 1) -> list[Sending]:
     return list(workload.sends(processes, random.Random(seed)))
 
 
@@ -18,9 +18,9 @@ def test_the_papers_bursts() -> None:
     """10 senders, bursts of 10 each millisecond: 1,000 messages in 10 ms."""
     found = sends(Bursts(senders=10, burst=10, interval_ms=1, duration_ms=10, payload_bytes=3))
     assert len(found) == 1000
-    assert len({node for _, node, _ in found}) == 10
-    assert {at for at, _, _ in found} == {ms * 1_000_000 for ms in range(10)}
-    assert {payload for _, _, payload in found} == {bytes(3)}
+    assert len({s.node for s in found}) == 10
+    assert {s.at for s in found} == {ms * 1_000_000 for ms in range(10)}
+    assert {s.payload for s in found} == {bytes(3)}
 
 
 @pytest.mark.parametrize("model", WORKLOADS)
@@ -30,13 +30,13 @@ def test_every_workload_is_ordered_ends_and_repeats(model: str) -> None:
     assert found == sorted(found, key=lambda s: (s[0], s[1]))
     assert found == sends(workload)
     assert found != sends(workload, seed=2)
-    assert all(0 <= at < 20_000_000 for at, _, _ in found)
+    assert all(0 <= s.at < 20_000_000 for s in found)
 
 
 def test_steady_senders_are_out_of_step() -> None:
     found = sends(Steady(senders=8, interval_ms=2, duration_ms=20))
     assert len(found) == 80
-    assert len({at % 2_000_000 for at, _, _ in found}) == 8
+    assert len({s.at % 2_000_000 for s in found}) == 8
 
 
 def test_poisson_has_its_rate() -> None:

@@ -20,30 +20,31 @@ What the paper leaves open, and what is taken here:
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import mean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import tomli_w
 from rich.console import Console
-from rich.progress import track
 from rich.table import Table
 
-from testbed.experiment import parse
-from testbed.run import run_experiment
+from testbed.commands.terminal import progress_bar
+from testbed.digest.sweep import Swept, run_sweep
+from testbed.errors import UserError
+from testbed.experiment import read_document
+from testbed.report.trends import MEASURES
+from testbed.sweep import Sweep, expand
 
-EDGE_PROBABILITY = {100: 0.04, 200: 0.03, 300: 0.02, 400: 0.02, 500: 0.015, 600: 0.01}
+if TYPE_CHECKING:
+    import pandas as pd
+
+FILE = Path(__file__).parents[1] / "experiments" / "friedman.toml"
 DATA = (0, 100, 1000)
-PROTOCOLS: dict[str, dict[str, str]] = {
-    "overlay": {"name": "overlay"},
-    "network": {"name": "timestamp", "multicast": "network"},
-    "unicast": {"name": "timestamp", "multicast": "unicast"},
-}
+PROTOCOLS = {"overlay": "overlay", "timestamp, network": "network", "timestamp, unicast": "unicast"}
 CARRIED = "carried"  # Timestamp by network multicast under a load that the links can carry
+FIRST_FIGURE = 3
 Point = tuple[str, int, int]  # protocol, nodes, data size
 
 
@@ -60,73 +61,85 @@ class Results:
 
 
 def main() -> int:
-    """Run every point, then judge every statement."""
+    """Sweep, judge every statement, and say where the figures are."""
+    document = read_document(FILE)
+    sizes = [topology["nodes"] for topology in document["topology"]]
     parser = argparse.ArgumentParser(
         prog="scripts/reproduce friedman", description=__doc__.splitlines()[0]
     )
-    parser.add_argument("--sizes", type=int, nargs="+", default=list(EDGE_PROBABILITY))
+    parser.add_argument("--sizes", type=int, nargs="+", default=sizes, choices=sizes, metavar="N")
     parser.add_argument("--duration-ms", type=float, default=2.0, help="how long senders send")
     parser.add_argument("--seeds", type=int, default=2, help="topologies to average over")
     parser.add_argument("--framing", choices=("bare", "udp"), default="bare")
+    parser.add_argument("--master", default="local[*]", help="where Spark runs")
     parser.add_argument("--runs", type=Path, default=Path("runs"))
     options = parser.parse_args()
-    if unknown := sorted(set(options.sizes) - set(EDGE_PROBABILITY)):
-        parser.error(f"--sizes {unknown[0]}: choose from {', '.join(map(str, EDGE_PROBABILITY))}")
-    results = run_all(options)
-    report(results, options)
-    file = options.runs / "friedman.json"
-    rows = [{"protocol": p, "nodes": n, "data": d, **f} for (p, n, d), f in results.figures.items()]
-    file.write_text(json.dumps(rows, indent=1) + "\n")
-    print(f"figures: {file}")
+    try:
+        swept = sweep(_chosen(document, options), options)
+        carried = sweep(_carried(_chosen(document, options)), options)
+    except UserError as error:
+        sys.exit(f"reproduce: {error}")
+    report(_results(swept.trends, carried.trends, tuple(sorted(set(options.sizes)))), options)
+    show_files(swept, carried)
     return 0
 
 
-def run_all(options: argparse.Namespace) -> Results:
-    """All points and seeds on all cores; the largest first, so that none is left over at the end."""
-    points = [
-        (protocol, nodes, data, seed)
-        for nodes in sorted(options.sizes, reverse=True)
-        for protocol in (*PROTOCOLS, CARRIED)
-        for data in (DATA if protocol in PROTOCOLS else (0,))
-        for seed in range(1, options.seeds + 1)
-    ]
-    found: dict[Point, list[dict[str, float]]] = {}
-    with ProcessPoolExecutor() as pool:
-        tasks = {pool.submit(run_point, *point, options): point[:3] for point in points}
-        done = as_completed(tasks)
-        for task in track(done, "friedman", len(tasks), console=Console(stderr=True)):
-            found.setdefault(tasks[task], []).append(task.result())
-    figures = {
-        point: {key: mean(run[key] for run in runs) for key in runs[0]}
-        for point, runs in found.items()
-    }
-    return Results(figures, tuple(sorted(options.sizes)))
+def sweep(document: dict[str, Any], options: argparse.Namespace) -> Swept:
+    """All points of a document; anything but causal order ends the reproduction."""
+    points = Sweep.of(expand(document, FILE))
+    text = tomli_w.dumps(document)
+    notes = Console(stderr=True, highlight=False, soft_wrap=True)
+    with progress_bar(document["name"]) as progress:
+        swept = run_sweep(points, text, options.runs, options.master, notes.print, progress)
+    for error in swept.failed.values():
+        raise UserError(f"{swept.directory}: {len(swept.failed)} runs failed, the first: {error}")
+    wrong = swept.points[swept.points["verdict"] != "valid"]
+    for run, verdict in zip(wrong["run"], wrong["verdict"], strict=True):
+        raise UserError(f"{swept.directory / run}: causal order is {verdict}")
+    return swept
 
 
-def run_point(
-    protocol: str, nodes: int, data: int, seed: int, options: argparse.Namespace
-) -> dict[str, float]:
-    """One run; anything but causal order ends the reproduction."""
-    document: dict[str, Any] = {
-        "name": f"friedman-{nodes}-{data}",
-        "seed": seed,
-        "protocol": PROTOCOLS.get(protocol, PROTOCOLS["network"]),
-        "topology": {
-            "model": "pure-random",
-            "nodes": nodes,
-            "edge_probability": EDGE_PROBABILITY[nodes],
-        },
-        "links": {"delay_ms": [0.0, 1.0], "bandwidth_mbit": 10},
+def _chosen(document: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
+    return {
+        **document,
+        "seed": list(range(1, options.seeds + 1)),
+        "topology": [t for t in document["topology"] if t["nodes"] in options.sizes],
         "transport": {"framing": options.framing},
-        "workload": {"model": "poisson", "rate_per_s": 40, "duration_ms": 1000}
-        if protocol == CARRIED
-        else {"model": "bursts", "duration_ms": options.duration_ms, "payload_bytes": data},
+        "workload": {**document["workload"], "duration_ms": options.duration_ms},
     }
-    (experiment,) = parse(document, Path("friedman"))
-    run = run_experiment(experiment, options.runs, lambda stage, done, of: None)
-    if not run.verdict.ok:
-        sys.exit(f"{run.path}: causal order is {run.verdict.verdict}")
-    return {k: v for k, v in run.summary.items() if isinstance(v, int | float)}
+
+
+def _carried(document: dict[str, Any]) -> dict[str, Any]:
+    return {
+        **document,
+        "name": "friedman-carried",
+        "protocol": {"name": "timestamp", "multicast": "network"},
+        "workload": {"model": "poisson", "rate_per_s": 40, "duration_ms": 1000},
+    }
+
+
+def _results(trends: pd.DataFrame, carried: pd.DataFrame, sizes: tuple[int, ...]) -> Results:
+    figures: dict[Point, dict[str, float]] = {}
+    for row in trends.to_dict("records"):
+        nodes = row.get("topology.nodes", sizes[0])
+        point = (PROTOCOLS[row["protocol"]], nodes, row["workload.payload_bytes"])
+        figures.setdefault(point, {})[row["figure"]] = row["mean"]
+    for row in carried.to_dict("records"):
+        point = (CARRIED, row.get("topology.nodes", sizes[0]), 0)
+        figures.setdefault(point, {})[row["figure"]] = row["mean"]
+    return Results(figures, sizes)
+
+
+def show_files(swept: Swept, carried: Swept) -> None:
+    """Which file is which figure of the paper; one for each measure and data size."""
+    numbers = [f"{m.name}-payload-bytes-{d}" for m in MEASURES for d in DATA]
+    names = {name: number for number, name in enumerate(numbers, FIRST_FIGURE)}
+    print(f"figures: {swept.directory / 'figures'}")
+    for file in swept.figures:
+        if file.stem in names:
+            print(f"  Fig. {names[file.stem]}: {file.name}")
+    print(f"report: {swept.directory / 'report.html'}")
+    print(f"results: {swept.directory} and {carried.directory}")
 
 
 Judge = Callable[[Results, str, int], bool]
@@ -242,7 +255,7 @@ def report(results: Results, options: argparse.Namespace) -> None:
         figures.add_column(column, justify="left" if column == "protocol" else "right")
     for n in results.sizes:
         for data in DATA:
-            for protocol in PROTOCOLS:
+            for protocol in PROTOCOLS.values():
                 values = (form.format(results(key, protocol, n, data)) for key, _, form in keys)
                 figures.add_row(str(n), str(data), protocol, *values)
         values = (form.format(results(key, CARRIED, n, 0)) for key, _, form in keys)

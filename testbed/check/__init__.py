@@ -25,18 +25,20 @@ from testbed.check.history import Ints, rebuild
 from testbed.check.judge import APART, FAULTS, Judge
 from testbed.check.logs import Event, Logs, Malformed, Progress, logs_in_memory, read_logs
 from testbed.check.paths import Step
-from testbed.check.verdict import Verdict, Violation, Where
+from testbed.check.verdict import Finding, Verdict, Violation, Where, finding
 
 __all__ = [
     "APART",
     "FAULTS",
     "Event",
+    "Finding",
     "Malformed",
     "Step",
     "Verdict",
     "Violation",
     "check_events",
     "check_run",
+    "finding",
 ]
 
 

@@ -171,6 +171,19 @@ class Verdict:
         return Violation(kind, node, path[0].cause, history.names[effect], tuple(path))
 
 
+class Finding(NamedTuple):
+    """A verdict in words and as data, for another process or another machine."""
+
+    verdict: str
+    sentences: tuple[str, ...]
+    json: dict[str, Any]
+
+
+def finding(verdict: Verdict, limit: int = SHOWN) -> Finding:
+    """What people and scripts are shown of a verdict."""
+    return Finding(verdict.verdict, tuple(verdict.explain(limit)), verdict.to_json())
+
+
 def _m(name: Name) -> str:
     return f"m({name[0]},{name[1]})"
 

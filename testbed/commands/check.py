@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from testbed.check import check_run
+from testbed.check import Finding, check_run, finding
 from testbed.commands.terminal import console, exit_status, print_json, progress_bar
 from testbed.rundir import read_manifest
 
@@ -25,6 +27,9 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--limit", type=int, default=10, help="how many findings to explain (default: 10)"
     )
+    parser.add_argument(
+        "--master", help="check all runs at once as tasks of this Spark master, such as local[*]"
+    )
     parser.add_argument("--json", action="store_true", help="print the verdicts as JSON")
     parser.set_defaults(command=command)
 
@@ -32,18 +37,34 @@ def add_parser(commands: Any) -> None:
 def command(options: argparse.Namespace) -> int:
     """Check each run; the worst verdict is the exit status."""
     out = console()
-    verdicts = {}
-    for path in options.run:
-        status = read_manifest(path)["status"]
-        with progress_bar(str(path)) as progress:
-            verdict = check_run(path, lambda done, of: progress("check", done, of))
-        verdicts[str(path)] = verdict
+    statuses = {path: read_manifest(path)["status"] for path in options.run}
+    check = check_all if options.master is None else check_with_spark
+    findings = {}
+    for path, found in check(options):
+        findings[str(path)] = found
         if options.json:
             continue
-        note = "" if status == "complete" else f" (the run is {status})"
-        out.print(f"{path}: [bold]{verdict.verdict}[/]{note}", soft_wrap=True)
-        for sentence in verdict.explain(options.limit):
+        note = "" if statuses[path] == "complete" else f" (the run is {statuses[path]})"
+        out.print(f"{path}: [bold]{found.verdict}[/]{note}", soft_wrap=True)
+        for sentence in found.sentences:
             out.print(f"  {sentence}", soft_wrap=True, markup=False)
     if options.json:
-        print_json({path: verdict.to_json() for path, verdict in verdicts.items()})
-    return exit_status(verdicts.values())
+        print_json({path: found.json for path, found in findings.items()})
+    return exit_status(found.verdict for found in findings.values())
+
+
+def check_all(options: argparse.Namespace) -> Iterator[tuple[Path, Finding]]:
+    """One run after the other."""
+    for path in options.run:
+        with progress_bar(str(path)) as progress:
+            verdict = check_run(path, partial(progress, "check"))
+        yield path, finding(verdict, options.limit)
+
+
+def check_with_spark(options: argparse.Namespace) -> Iterator[tuple[Path, Finding]]:
+    """All runs at once."""
+    from testbed.digest import session
+    from testbed.digest.oracle import check_runs
+
+    with session(options.master) as spark, progress_bar("check") as progress:
+        yield from check_runs(spark, options.run, options.limit, partial(progress, "runs"))

@@ -10,10 +10,13 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from testbed.commands.terminal import console, exit_status, print_json, progress_bar
+from testbed.commands.digest import add_master, digest_runs
+from testbed.commands.terminal import complain, console, exit_status, print_json, progress_bar
 from testbed.engines.mininet.fidelity import Fidelity
+from testbed.errors import UserError
 from testbed.experiment import ENGINES, load
 from testbed.run import Run, choose_engine, run_experiment
+from testbed.rundir import read_json
 
 # (label, key of the summary, format)
 FIGURES: tuple[tuple[str, str, str], ...] = (
@@ -39,9 +42,9 @@ def add_parser(commands: Any) -> None:
         "run",
         help="run an experiment, check it, show its figures",
         description="Run an experiment file: every protocol that it names, on the same network and "
-        "workload. Each run gets a directory of its own with its event log and figures, and is "
-        "checked for causal order as it ends. Exit status: 0 causal order held, 1 it did not, "
-        "2 the experiment could not be run.",
+        "workload. Each run gets a directory of its own, is checked for causal order as it ends, "
+        "digested with Spark into tables and figures, and shown in report.html. Exit status: "
+        "0 causal order held, 1 it did not, 2 the experiment could not be run or digested.",
     )
     parser.add_argument("file", type=Path, help="experiment file (TOML); see scripts/experiments")
     parser.add_argument(
@@ -60,6 +63,13 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--runs", type=Path, default=Path("runs"), help="where run directories go (default: runs)"
     )
+    parser.add_argument(
+        "--no-digest",
+        dest="digest",
+        action="store_false",
+        help="stop when the runs are checked: no tables, no figures, no report",
+    )
+    add_master(parser)
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.set_defaults(command=command)
 
@@ -76,11 +86,30 @@ def command(options: argparse.Namespace) -> int:
     for experiment in experiments:
         with progress_bar(experiment.protocol.name) as progress:
             runs.append(run_experiment(experiment, options.runs, progress))
+    wrong = digest_and_report(runs, options.master) if options.digest else []
     if options.json:
-        print_json([{**run.summary, "directory": str(run.path)} for run in runs])
+        summaries = (read_json(run.path / "summary.json", "it has been removed") for run in runs)
+        print_json([{**s, "directory": str(r.path)} for r, s in zip(runs, summaries, strict=True)])
     else:
         show(runs, console())
-    return exit_status(run.verdict for run in runs)
+    for sentence in wrong:
+        complain(sentence)
+    return exit_status(run.verdict.verdict for run in runs) or (2 if wrong else 0)
+
+
+def digest_and_report(runs: Sequence[Run], master: str) -> list[str]:
+    """Tables, figures and pages of these runs; a sentence for all that is wrong with them."""
+    from testbed.report import write_reports
+
+    paths = [run.path for run in runs]
+    try:
+        digests, wrong = digest_runs(paths, master)
+    except UserError as error:
+        return [f"the runs are complete but not digested: {error}"]
+    wrong += [f"{digest.path}: {problem}" for digest in digests for problem in digest.problems]
+    with progress_bar("report") as progress:
+        write_reports([digest.path for digest in digests], None, progress)
+    return wrong
 
 
 def show(runs: Sequence[Run], out: Console) -> None:
@@ -102,6 +131,7 @@ def show(runs: Sequence[Run], out: Console) -> None:
     for run in runs:
         if "fidelity" in run.manifest:
             out.print(f"network: {Fidelity(**run.manifest['fidelity'])}", soft_wrap=True)
-        out.print(f"results: {run.path}", soft_wrap=True)
+        page = run.path / "report.html"
+        out.print(f"results: {page if page.exists() else run.path}", soft_wrap=True)
         for sentence in run.verdict.explain(5) if not run.verdict.ok else ():
             out.print(f"  {sentence}", soft_wrap=True, markup=False)

@@ -11,8 +11,6 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from testbed.check import Verdict
-
 SECONDS_BEFORE_BAR = 2.0
 
 
@@ -27,9 +25,15 @@ def print_json(content: Any) -> None:
     sys.stdout.write("\n")
 
 
-def exit_status(verdicts: Iterable[Verdict]) -> int:
+def complain(sentence: str) -> None:
+    """Standard error, for what is wrong."""
+    errors = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
+    errors.print(f"testbed: {sentence}")
+
+
+def exit_status(verdicts: Iterable[str]) -> int:
     """What a script is told: 0 all valid, 1 a violation, 2 a run that cannot be judged."""
-    found = {verdict.verdict for verdict in verdicts}
+    found = set(verdicts)
     return 1 if "invalid" in found else 2 if "unknown" in found else 0
 
 

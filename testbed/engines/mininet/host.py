@@ -60,13 +60,13 @@ class Host:
         processes = network.processes
         self.me = me
         self.mtu = experiment.transport.mtu
-        self.codec = experiment.protocol.codec(run, processes)
         self.addresses = [(host_ip(node), PORT) for node in range(processes)]
         self.senders = {address: node for node, address in enumerate(self.addresses)}
         self.meter = Meter()
         self.log = log
         place = Place(me, processes, network.neighbours(me), stream(experiment.seed, "node", me))
-        protocol = experiment.protocol(place, experiment.settings)
+        protocol = experiment.process(place)
+        self.codec = protocol.codec(run, processes)
         self.node = Node(protocol, experiment.workload, self, self.log, self.meter)
         self.timers: dict[Hashable, int] = {}
         self.sent = Sent()
@@ -76,9 +76,9 @@ class Host:
         self.agenda: list[tuple[int, int, Callable[[], None]]] = []
         self._entries = 0
 
-    def will_send(self, at: int, payload: bytes) -> None:
+    def will_send(self, at: int, payload: bytes, to: frozenset[int] | None) -> None:
         """The application shall multicast at that time of the run's clock."""
-        self._at(at, partial(self._send, payload))
+        self._at(at, partial(self._send, payload, to))
 
     def open(self) -> None:
         """Open the sockets in the namespace that this process is in."""
@@ -175,8 +175,8 @@ class Host:
         self._entries += 1
         heappush(self.agenda, (time, self._entries, call))
 
-    def _send(self, payload: bytes) -> None:
-        self.node.multicast(payload, self.now())
+    def _send(self, payload: bytes, to: frozenset[int] | None) -> None:
+        self.node.multicast(payload, self.now(), to)
 
     def _expire(self, timer: Hashable, entry: int) -> None:
         if self.timers.get(timer) == entry:
@@ -208,7 +208,7 @@ class Host:
             )
         self.activity[self.me] += 1
         fragments = len(frames(len(data), self.mtu, "udp"))
-        self.sent.add(receivers, fragments, len(data), message.control_size)
+        self.sent.add(receivers, fragments, message)
         return data
 
 

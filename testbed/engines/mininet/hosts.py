@@ -78,8 +78,8 @@ class Hosts:
             for node in range(network.processes)
         ]
         sends = experiment.workload.sends(network.processes, stream(experiment.seed, "workload"))
-        for at, node, payload in sends:
-            self.hosts[node].will_send(at, payload)
+        for at, node, payload, to in sends:
+            self.hosts[node].will_send(at, payload, to)
 
     def __enter__(self) -> Hosts:
         try:

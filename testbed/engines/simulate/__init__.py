@@ -50,11 +50,10 @@ class Simulation:
         )
         self.nodes = [
             Node(
-                experiment.protocol(
+                experiment.process(
                     Place(
                         me, processes, network.neighbours(me), stream(experiment.seed, "node", me)
-                    ),
-                    experiment.settings,
+                    )
                 ),
                 experiment.workload,
                 self.network,
@@ -85,5 +84,5 @@ class Simulation:
         scheduler = self.network.scheduler
         sends = list(workload.sends(processes, stream(experiment.seed, "workload")))
         self.expected = len(sends) * (1 + workload.answers_per_message()) * processes
-        for at, node, payload in sends:
-            scheduler.call_at(at, partial(self.nodes[node].multicast, payload, at))
+        for at, node, payload, to in sends:
+            scheduler.call_at(at, partial(self.nodes[node].multicast, payload, at, to))

@@ -112,15 +112,29 @@ class Link:
 class Hop:
     """One link of a route, where its packets go from there, and whether they stay there too."""
 
-    __slots__ = ("link", "onward", "receives")
+    __slots__ = ("link", "onward", "receivers", "receives")
 
     def __init__(self, link: Link, onward: tuple[Hop, ...], receives: bool) -> None:
         self.link = link
         self.onward = onward
         self.receives = receives
+        self.receivers: int = receives + sum(hop.receivers for hop in onward)
 
 
-Recorder = Callable[[Link, Packet, int, int, int], None]
+class Call:
+    """Something to be done at a time, unless it is cancelled before."""
+
+    __slots__ = ("do",)
+
+    def __init__(self, do: Callable[[], None]) -> None:
+        self.do: Callable[[], None] | None = do
+
+    def cancel(self) -> None:
+        """It shall not be done; time does not wait for it either."""
+        self.do = None
+
+
+Recorder = Callable[[Hop, Packet, int, int, int], None]
 
 
 class Scheduler:
@@ -137,16 +151,18 @@ class Scheduler:
         self._rng = rng
         self._flights = [deque(), *(link.flight for link in links)]
         self._heap: list[int] = []
-        self._calls: list[tuple[int, int, Callable[[], None]]] = []
+        self._calls: list[tuple[int, int, Call]] = []
         self._asked = 0
 
-    def call_at(self, time: int, call: Callable[[], None]) -> None:
+    def call_at(self, time: int, do: Callable[[], None]) -> Call:
         """Have something done at a time that is not past."""
         if time < self.now:
             raise ValueError(f"a call at {time} ns, which is before now, {self.now} ns")
         self._asked += 1
+        call = Call(do)
         heappush(self._calls, (time, self._asked, call))
         heappush(self._heap, time << LINK_BITS)
+        return call
 
     def transmit(self, hop: Hop, packet: Packet, now: int) -> None:
         """Queue a packet on a hop's link."""
@@ -175,7 +191,7 @@ class Scheduler:
             heappush(self._heap, key)
         flight.append((key, hop, packet))
         if self.record is not None:
-            self.record(link, packet, now, start, arrival)
+            self.record(hop, packet, now, start, arrival)
 
     def run(self) -> int:
         """Work until nothing is left to do; the number of events."""
@@ -191,15 +207,17 @@ class Scheduler:
         events = 0
         while heap:
             key = heap[0]
-            self.now = now = key >> LINK_BITS
             events += 1
             if not events % EVENTS_PER_TICK:
                 self.tick()
             flight = flights[key & LINK_MASK]
             if not flight:
                 heappop(heap)
-                heappop(self._calls)[2]()
+                if do := heappop(self._calls)[2].do:
+                    self.now = key >> LINK_BITS
+                    do()
                 continue
+            self.now = now = key >> LINK_BITS
             _, hop, packet = flight.popleft()
             if flight:
                 heapreplace(heap, flight[0][0])

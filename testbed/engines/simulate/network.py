@@ -9,7 +9,7 @@ from itertools import pairwise
 import networkx as nx
 
 from protocols import Message
-from testbed.engines.simulate.links import Hop, Link, Packet, Scheduler, Transmission
+from testbed.engines.simulate.links import Call, Hop, Link, Packet, Scheduler, Transmission
 from testbed.framing import Framing, frames
 from testbed.measures import Carried, Sent
 from testbed.node import Node
@@ -42,7 +42,7 @@ class SimulatedNetwork:
         self._routes: list[dict[int, Hop]] = [{} for _ in graph]
         self._multicast_routes: dict[tuple[int, tuple[int, ...]], tuple[Hop, ...]] = {}
         self._partial: dict[tuple[int, int], int] = {}
-        self._timers: dict[tuple[int, Hashable], object] = {}
+        self._timers: dict[tuple[int, Hashable], Call] = {}
 
     def unicast(self, sender: int, peers: tuple[int, ...], message: Message) -> None:
         """A copy for each peer along its shortest path."""
@@ -76,23 +76,25 @@ class SimulatedNetwork:
 
     def set_timer(self, node: Node, timer: Hashable, delay: int) -> None:
         """A timer set again replaces the one before."""
-        token = self._timers[node.id, timer] = object()
+        self.cancel_timer(node, timer)
 
         def expire() -> None:
-            if self._timers.get((node.id, timer)) is token:
-                del self._timers[node.id, timer]
-                node.timeout(timer, self.scheduler.now)
+            del self._timers[node.id, timer]
+            node.timeout(timer, self.scheduler.now)
 
-        self.scheduler.call_at(self.scheduler.now + delay, expire)
+        call = self.scheduler.call_at(self.scheduler.now + delay, expire)
+        self._timers[node.id, timer] = call
 
     def cancel_timer(self, node: Node, timer: Hashable) -> None:
-        """The call stays in the heap and finds nothing to do."""
-        self._timers.pop((node.id, timer), None)
+        """One that is not set is no matter."""
+        call = self._timers.pop((node.id, timer), None)
+        if call is not None:
+            call.cancel()
 
     def _cut(self, sender: int, message: Message, receivers: int) -> list[Packet]:
         """The packets of a message that goes to so many receivers, accounted."""
         sizes = frames(message.size, self.mtu, self.framing)
-        self.sent.add(receivers, len(sizes), message.size, message.control_size)
+        self.sent.add(receivers, len(sizes), message)
         return [
             Packet(message, sender, size, index, len(sizes), self.sent.copies)
             for index, size in enumerate(sizes)

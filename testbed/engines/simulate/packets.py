@@ -9,7 +9,7 @@ from types import TracebackType
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from testbed.engines.simulate.links import Link, Packet
+from testbed.engines.simulate.links import Hop, Packet
 
 ROWS_PER_GROUP = 500_000
 
@@ -27,6 +27,8 @@ SCHEMA = pa.schema(
         ("sender", pa.int32()),  # process that handed this copy to the network
         ("fragment", pa.int16()),
         ("fragments", pa.int16()),
+        ("control", pa.int32()),  # bytes of control information in the message
+        ("receivers", pa.int32()),  # processes that the packet reaches over this link
     ]
 )
 
@@ -49,9 +51,9 @@ class PacketTable:
         finally:
             self._writer.close()
 
-    def record(self, link: Link, packet: Packet, queued: int, started: int, arrived: int) -> None:
+    def record(self, hop: Hop, packet: Packet, queued: int, started: int, arrived: int) -> None:
         """A packet has been queued on a link."""
-        message = packet.message
+        link, message = hop.link, packet.message
         row = (
             queued,
             started,
@@ -65,6 +67,8 @@ class PacketTable:
             packet.sender,
             packet.fragment,
             packet.fragments,
+            message.control_size,
+            hop.receivers,
         )
         for column, value in zip(self._columns, row, strict=True):
             column.append(value)

@@ -1,0 +1,149 @@
+"""Overlay with one mistake at a time; ``testbed explore`` shows what each leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, ClassVar
+
+from protocols.base import Deliver, Effects, Place, Send, SetTimer
+from protocols.overlay import Overlay
+from protocols.wire import Message
+
+
+class Printed(Overlay):
+    """The figure as printed: deliver, then forward.
+
+    Broken rule: deliver last. An application that answers while it is being delivered to sends its
+    answer ahead of the question. As long as nobody does, nothing is wrong.
+    """
+
+    name: ClassVar[str] = "broken-printed"
+
+    def receive(self, message: Message, sender: int, now: int) -> Effects:
+        """The other way round."""
+        if message.seq <= self.seen[message.source]:
+            return
+        self.seen[message.source] = message.seq
+        yield Deliver(message)
+        yield Send(tuple(peer for peer in self.neighbours if peer != sender), message)
+
+
+class Higher(Overlay):
+    """Forwards only to neighbours with higher numbers, to save messages.
+
+    Broken rule: forward to *all* neighbours but the one it came from. On three processes everybody
+    still gets everything from its source; it is the order that is lost.
+    """
+
+    name: ClassVar[str] = "broken-higher"
+
+    def receive(self, message: Message, sender: int, now: int) -> Effects:
+        """Upwards only."""
+        if message.seq <= self.seen[message.source]:
+            return
+        self.seen[message.source] = message.seq
+        yield Send(tuple(p for p in self.neighbours if p != sender and p > self.me), message)
+        yield Deliver(message)
+
+
+class Stingy(Overlay):
+    """Does not forward what came from its source itself, whose neighbours all have it.
+
+    Broken rule: *every* first copy is forwarded. The neighbours of the source will have it, but not
+    ahead of the answer; and who is further away never will.
+    """
+
+    name: ClassVar[str] = "broken-stingy"
+
+    def receive(self, message: Message, sender: int, now: int) -> Effects:
+        """Forward what was forwarded."""
+        if message.seq <= self.seen[message.source]:
+            return
+        self.seen[message.source] = message.seq
+        if sender != message.source:
+            yield Send(tuple(peer for peer in self.neighbours if peer != sender), message)
+        yield Deliver(message)
+
+
+class Echo(Overlay):
+    """Takes every copy for a new message.
+
+    Broken rule: what is not above ``seen`` is dropped. One message on three processes goes round for
+    ever.
+    """
+
+    name: ClassVar[str] = "broken-echo"
+
+    def receive(self, message: Message, sender: int, now: int) -> Effects:
+        """Forward and deliver."""
+        yield Send(tuple(peer for peer in self.neighbours if peer != sender), message)
+        yield Deliver(message)
+
+
+class Newest(Overlay):
+    """Recognises a copy of the newest message of a source only.
+
+    Broken rule: a number *not above* ``seen`` is a duplicate, not only one that equals it. It takes
+    two messages of one source, the first of which comes back by a longer way.
+    """
+
+    name: ClassVar[str] = "broken-newest"
+
+    def receive(self, message: Message, sender: int, now: int) -> Effects:
+        """Equal is a duplicate, less is news."""
+        if message.seq == self.seen[message.source]:
+            return
+        self.seen[message.source] = message.seq
+        yield Send(tuple(peer for peer in self.neighbours if peer != sender), message)
+        yield Deliver(message)
+
+
+class Forgetful(Overlay):
+    """Does not remember its own messages.
+
+    Broken rule: ``seen`` includes what the process sent itself. Its neighbours' copies come back to
+    it as news.
+    """
+
+    name: ClassVar[str] = "broken-forgetful"
+
+    def __init__(self, place: Place, settings: Any = None) -> None:
+        super().__init__(place, settings)
+        self.sent = 0
+
+    def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
+        """Number it, and no more."""
+        self.sent += 1
+        message = Message(self.me, self.sent, payload, sent_at=now)
+        yield Send(self.neighbours, message)
+        yield Deliver(message)
+
+
+class Lazy(Overlay):
+    """Gathers what is to be forwarded, and forwards it a millisecond later.
+
+    Broken rule: forward *before* delivering. An answer within that millisecond is ahead of the
+    question, on the same channels.
+    """
+
+    name: ClassVar[str] = "broken-lazy"
+
+    def __init__(self, place: Place, settings: Any = None) -> None:
+        super().__init__(place, settings)
+        self.gathered: list[tuple[tuple[int, ...], Message]] = []
+
+    def receive(self, message: Message, sender: int, now: int) -> Effects:
+        """Deliver now, forward later."""
+        if message.seq <= self.seen[message.source]:
+            return
+        self.seen[message.source] = message.seq
+        peers = tuple(peer for peer in self.neighbours if peer != sender)
+        self.gathered.append((peers, message))
+        yield SetTimer("forward", 1_000_000)
+        yield Deliver(message)
+
+    def timeout(self, timer: Hashable, now: int) -> Effects:
+        """Forward all that has gathered."""
+        gathered, self.gathered = self.gathered, []
+        for peers, message in gathered:
+            yield Send(peers, message)

@@ -1,0 +1,337 @@
+"""KS: a message carries only what its destination cannot infer, the least that keeps causal order.
+
+Kshemkalyani & Singhal, "Necessary and Sufficient Conditions on Information for Causal Message
+Ordering and Their Optimal Implementation", 1998, as in Chandra, Gambhire & Kshemkalyani,
+"Performance of the Optimal Causal Multicast Algorithm", 2004, section 2.2 and Fig. 2.
+
+State: ``LOG``, entries (sender, clock, Dests): that message may still be undelivered at Dests;
+``SR[s]``, the clock of the last message of s that was delivered here. A clock counts multicasts.
+Delivery Condition: m is deliverable at j when t <= SR[s] for all entries (s, t) of m with j in Dests.
+"d is a destination of M" is forgotten as soon as (Propagation Constraint I) M is known to have been
+delivered to d, or (II) a later message to d has been sent that waits for M. What a log that knows of
+later messages of s does not say of (s, t) is therefore that it is done; and so two logs are merged by
+forgetting what either has forgotten. An entry with no Dests stays while it is its sender's newest.
+Cost: 32 + 8 + 4|Dests| + 4·(3 + |Dests|) for each entry + d bytes a copy, and each copy has its own
+log. Channels need not be FIFO.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import reduce
+from itertools import chain
+from operator import or_
+from typing import Any, ClassVar, NamedTuple
+
+from protocols.base import Count, Deliver, Discard, Effects, Hold, Place, Protocol, Send
+from protocols.wire import Message, MessageId, WireError
+
+Dests = int  # a set of processes: process d is bit d
+Entries = dict[int, Dests]  # one sender's: of each clock its Dests, the newest last
+
+
+def to_dests(processes: Iterable[int]) -> Dests:
+    """A set of processes as bits."""
+    return sum(1 << process for process in set(processes))
+
+
+def members(dests: Dests) -> Iterator[int]:
+    """The processes in a set, in ascending order."""
+    while dests:
+        lowest = dests & -dests
+        yield lowest.bit_length() - 1
+        dests ^= lowest
+
+
+class Size(NamedTuple):
+    """Of a log: its entries, all their destinations, and how many entries have none."""
+
+    entries: int
+    destinations: int
+    empty: int
+
+
+class Log:
+    """What may be undelivered where: of each sender the newest entry, and older ones with Dests.
+
+    A log is never changed once made, so that logs may share their parts.
+    """
+
+    __slots__ = ("_size", "dests", "newest", "older")
+
+    def __init__(
+        self,
+        newest: list[int],
+        dests: list[Dests],
+        older: dict[int, Entries],
+        size: Size | None = None,
+    ) -> None:
+        self.newest = newest  # the clock, 0 if no message of that sender is known
+        self.dests = dests
+        self.older = older  # of the senders that have any
+        self._size = size  # if it has been counted
+
+    @property
+    def size(self) -> Size:
+        """How much is in it."""
+        if self._size is None:
+            unknown = self.newest.count(0)
+            older = list(chain.from_iterable(map(dict.values, self.older.values())))
+            destinations = sum(map(int.bit_count, chain(self.dests, older)))
+            self._size = Size(
+                entries=len(self.newest) - unknown + len(older),
+                destinations=destinations,
+                empty=self.dests.count(0) - unknown,
+            )
+        return self._size
+
+    def of(self, sender: int) -> Entries:
+        """All entries of one sender, the newest last."""
+        return {**self.older.get(sender, {}), self.newest[sender]: self.dests[sender]}
+
+    def __iter__(self) -> Iterator[tuple[int, int, Dests]]:
+        """All entries as (sender, clock, Dests), in order."""
+        for s, newest in enumerate(self.newest):
+            if newest:
+                yield from ((s, t, dests) for t, dests in sorted(self.of(s).items()))
+
+    def about(self, dests: Dests) -> list[tuple[int, int, Dests]]:
+        """The entries with any of these destinations, as (sender, clock, which of them)."""
+        found = [(s, self.newest[s], d & dests) for s, d in enumerate(self.dests) if d & dests]
+        for s, entries in self.older.items():
+            found += [(s, t, d & dests) for t, d in entries.items() if d & dests]
+        return found
+
+    def without(self, gone: Dests) -> Log:
+        """The log from which these destinations are removed; then PURGE."""
+        left = ~gone
+        older = {s: {t: d & left for t, d in e.items() if d & left} for s, e in self.older.items()}
+        older = {s: entries for s, entries in older.items() if entries}
+        return Log(self.newest, [d & left for d in self.dests], older)
+
+    def restored(self, due: list[MessageId], d: int) -> Log:
+        """The log with d among the destinations of these messages again."""
+        dests, older = self.dests.copy(), self.older.copy()
+        entries, destinations, empty = self.size
+        for s, t in due:
+            if t == self.newest[s]:
+                empty -= not dests[s]
+                dests[s] |= 1 << d
+            else:
+                of = older.get(s, {})
+                entries += t not in of
+                older[s] = {**of, t: of.get(t, 0) | 1 << d}
+        return Log(self.newest, dests, older, Size(entries, destinations + len(due), empty))
+
+    def noting(self, sender: int, clock: int, dests: Dests) -> Log:
+        """The log with one message more, newer than all others of its sender."""
+        newest, of_newest, older = self.newest.copy(), self.dests.copy(), self.older
+        if of_newest[sender]:
+            older = {**older, sender: self.of(sender)}
+        newest[sender], of_newest[sender] = clock, dests
+        return Log(newest, of_newest, older)
+
+    def merged(self, other: Log, about: Dests) -> Log:
+        """What neither log has forgotten about these destinations; then PURGE."""
+        ours, theirs = self.newest, other.newest
+        newest = [t if t > u else u for t, u in zip(ours, theirs, strict=True)]
+        columns = zip(ours, theirs, self.dests, other.dests, strict=True)
+        dests = [d if t > u else e & about if u > t else d & e for t, u, d, e in columns]
+        older = {}
+        for s in self.older.keys() | other.older.keys():
+            newer, known = (self, other) if ours[s] >= theirs[s] else (other, self)
+            entries = newer.older.get(s, {}).items()
+            if left := {t: d for t, e in entries if (d := e & about & known.recall(s, t))}:
+                older[s] = left
+        return Log(newest, dests, older)
+
+    def recall(self, sender: int, clock: int) -> Dests:
+        """Where a message may be undelivered: anywhere if it is unknown, nowhere if forgotten."""
+        newest = self.newest[sender]
+        if clock >= newest:
+            return self.dests[sender] if clock == newest else -1
+        return self.older.get(sender, {}).get(clock, 0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KSMessage(Message):
+    """A message with its destinations and the log for one of them: MsgOvhdStruct of Fig. 2.
+
+    The sender and the clock are the source and the sequence number of the header.
+    """
+
+    dests: Dests = field(kw_only=True)  # without the sender
+    olog: Log = field(kw_only=True)
+
+    kind: ClassVar[int] = 1
+
+    @property
+    def control_size(self) -> int:
+        """Four bytes for each integer but the two of the header."""
+        return 4 * (self.integers() - 2)
+
+    def integers(self) -> int:
+        """The overhead as the paper counts it."""
+        return 4 + self.dests.bit_count() + self.log_integers(self.olog)
+
+    @classmethod
+    def log_integers(cls, log: Log) -> int:
+        """The size of a log as the paper counts it: sender, clock, numdests and the dests."""
+        return 3 * log.size.entries + log.size.destinations
+
+    def encode_control(self) -> bytes:
+        """The rest of the structure in the paper's order."""
+        integers = [self.dests.bit_count(), self.olog.size.entries, *members(self.dests)]
+        for s, t, dests in self.olog:
+            integers += (s, t, dests.bit_count(), *members(dests))
+        return struct.pack(f"!{len(integers)}I", *integers)
+
+    @classmethod
+    def decode_control(cls, control: bytes, processes: int) -> dict[str, Any]:
+        """The destinations and the log, if they are written as ``encode_control`` would."""
+        if len(control) < 8 or len(control) % 4:
+            raise WireError(f"{len(control)} bytes are not a log")
+        integers = iter(struct.unpack(f"!{len(control) // 4}I", control))
+        try:
+            numdests, num_log_entries = next(integers), next(integers)
+            dests = _decode_dests(integers, numdests, processes)
+            log: list[Entries] = [{} for _ in range(processes)]
+            last = (-1, 0)
+            for _ in range(num_log_entries):
+                s, t, numdests = next(integers), next(integers), next(integers)
+                if s >= processes or (s, t) <= last:
+                    raise WireError(f"entry ({s}, {t}) after {last} in a log")
+                log[s][t] = _decode_dests(integers, numdests, processes)
+                last = (s, t)
+        except StopIteration:
+            raise WireError(f"a log cut short at {len(control)} bytes") from None
+        if any(True for _ in integers):
+            raise WireError("integers after the end of a log")
+        return {"dests": dests, "olog": checked(log)}
+
+
+def _decode_dests(integers: Iterator[int], number: int, processes: int) -> Dests:
+    dests = 0
+    for _ in range(number):
+        d = next(integers)
+        if d >= processes or dests >> d:
+            raise WireError(f"destination {d} of {processes} processes, or out of order")
+        dests |= 1 << d
+    return dests
+
+
+def checked(of: list[Entries]) -> Log:
+    """The log of entries from the network; WireError if no process can have such a log."""
+    newest, of_newest, older = [], [], {}
+    for s, entries in enumerate(of):
+        *earlier, (clock, dests) = sorted(entries.items()) or [(0, 0)]
+        every = [1 << s, dests, *(d for _, d in earlier)]
+        if 0 in entries or sum(every) != reduce(or_, every) or not all(d for _, d in earlier):
+            raise WireError(f"entries of sender {s} that cannot be in one log")
+        newest.append(clock)
+        of_newest.append(dests)
+        if earlier:
+            older[s] = dict(earlier)
+    return Log(newest, of_newest, older)
+
+
+class KS(Protocol):
+    """The optimal algorithm of Kshemkalyani and Singhal, to any set of destinations.
+
+    A sender that is among the destinations delivers its message as it sends it, and all who hear of
+    the message know that: it is never among its Dests.
+    """
+
+    name: ClassVar[str] = "ks"
+    paper: ClassVar[str] = "Kshemkalyani & Singhal 1998; Chandra et al. 2004, section 2.2"
+    wire_id: ClassVar[int] = 4
+    takes_subsets: ClassVar[bool] = True
+    messages: ClassVar[tuple[type[KSMessage], ...]] = (KSMessage,)
+
+    def __init__(self, place: Place, settings: Any = None) -> None:
+        super().__init__(place, settings)
+        self.everybody = frozenset(range(place.processes))
+        self.others = to_dests(place.others)
+        self.clock = 0
+        self.SR = [0] * place.processes
+        self.LOG = Log([0] * place.processes, [0] * place.processes, {})
+        self.waiting: defaultdict[MessageId, list[KSMessage]] = defaultdict(list)
+
+    def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
+        """SEND: a copy to each destination with a log of its own; then note the message."""
+        if destinations is None:
+            destinations = self.everybody
+        dests = to_dests(destinations - {self.me})
+        self.clock += 1
+        name, kind = (self.me, self.clock), self.messages[0]
+        rest, ologs = self.propagate(dests)
+        self.LOG = rest.noting(*name, dests)
+        copies = [kind(*name, payload, now, dests=dests, olog=olog) for olog in ologs]
+        for d, message in zip(members(dests), copies, strict=True):
+            yield Send((d,), message)
+        yield Count("control_integers", sum(message.integers() for message in copies))
+        yield Count("control_entries", sum(message.olog.size.entries for message in copies))
+        yield Count(
+            "control_destinations", sum(message.olog.size.destinations for message in copies)
+        )
+        yield from self.count_log()
+        if self.me in destinations:
+            yield Deliver(kind(*name, payload, now, dests=dests, olog=rest))
+
+    def propagate(self, dests: Dests) -> tuple[Log, list[Log]]:
+        """Constraint II: what all but these need no longer know, and what each of them must."""
+        due = defaultdict(list)
+        for s, t, about in self.LOG.about(dests):
+            for d in members(about):
+                due[d].append(MessageId(s, t))
+        rest = self.LOG.without(dests)
+        return rest, [rest.restored(due[d], d) if d in due else rest for d in members(dests)]
+
+    def receive(self, message: KSMessage, sender: int, now: int) -> Effects:
+        """RECEIVE: deliver what is deliverable, keep the rest under the name of what it lacks."""
+        if message.seq <= self.SR[message.source]:
+            yield Discard(message, "duplicate")
+        elif missing := self.missing(message):
+            self.waiting[missing].append(message)
+            yield Hold(message, missing)
+        else:
+            yield from self.deliver(message)
+
+    def missing(self, message: KSMessage) -> MessageId | None:
+        """The Delivery Condition: a message that must be delivered before this one, or none."""
+        for s, t, _ in message.olog.about(1 << self.me):
+            if t > self.SR[s]:
+                return MessageId(s, t)
+        return None
+
+    def deliver(self, message: KSMessage) -> Effects:
+        """Deliver the message, and then all that waited for nothing else."""
+        ready = [message]
+        while ready:
+            message = ready.pop()
+            if message.seq <= self.SR[message.source]:
+                yield Discard(message, "duplicate")  # a second copy waited beside the first
+                continue
+            self.SR[message.source] = message.seq
+            self.learn(message)
+            yield from self.count_log()
+            yield Deliver(message)
+            for waiting in self.waiting.pop(message.id, ()):
+                if missing := self.missing(waiting):
+                    self.waiting[missing].append(waiting)
+                else:
+                    ready.append(waiting)
+
+    def learn(self, message: KSMessage) -> None:
+        """Constraint I: nobody need know any longer that this process is a destination."""
+        olog = message.olog.noting(message.source, message.seq, message.dests)
+        self.LOG = self.LOG.merged(olog, self.others)
+
+    def count_log(self) -> Effects:
+        """What the log takes after a send or a delivery."""
+        yield Count("log_integers", self.messages[0].log_integers(self.LOG))
+        yield Count("log_entries", self.LOG.size.entries)
+        yield Count("log_events")

@@ -1,0 +1,216 @@
+"""Packets per second: this project's Spark source, tshark and scapy on one capture, in one run.
+
+The capture is like those of the testbed: cooked packets (SLL2) with times in nanoseconds, UDP with the
+header of the wire format, payloads of mixed sizes. Spark counts packets and bytes by source and kind
+on two cores, the start of its session not included, the best of some rounds, since Java gets faster as
+it goes. tshark and scapy decode the same fields of the first packets of the same file. All three must
+agree on these. Memory is the sum of the highest resident sizes of all processes: Python, Java and the
+Python processes that Java starts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+from scapy.layers.inet import UDP
+from scapy.utils import PcapReader
+
+from protocols.wire import MAGIC, VERSION, WireError, decode_header
+from testbed.digest import session
+from testbed.digest.source import packets
+from testbed.headers import IP_HEADER, LINKS, LINUX_SLL2, UDP_HEADER, WIRE_HEADER
+from testbed.pcap import FILE_HEADER, RECORD
+
+CHUNK = 10_000
+LAYERS = {
+    "record": RECORD.newbyteorder("<"),
+    "link": LINKS[LINUX_SLL2].header,
+    "ip": IP_HEADER,
+    "udp": UDP_HEADER,
+    "wire": WIRE_HEADER,
+}
+FRAME = np.dtype([*LAYERS.items()])
+Counts = dict[tuple[int, int], tuple[int, int]]  # packets and bytes by source and kind
+
+
+def main() -> None:
+    """Make the captures, measure, compare, print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--packets", type=int, default=5_000_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="bench-digest-") as name:
+        sizes = {
+            "scapy": min(30_000, options.packets),
+            "tshark": min(200_000, options.packets),
+            "fifth": options.packets // 5,
+            "all": options.packets,
+        }
+        files = {key: Path(name) / f"{key}.pcap" for key in sizes}
+        write(files, sizes)
+        gb = files["all"].stat().st_size / 1e9
+        print(
+            f"{options.packets:,} packets, {gb:.2f} GB; load {os.getloadavg()[0]:.1f}", flush=True
+        )
+        rates = {"this source, local[2]": with_spark(files, sizes, options.rounds)}
+        for title, key, count in (("tshark", "tshark", by_tshark), ("scapy", "scapy", by_scapy)):
+            seconds, found = timed(lambda count=count, key=key: count(files[key]))
+            rates[title] = sizes[key] / seconds
+            assert found == by_reference[key], f"{title} counts otherwise"
+        ours = rates["this source, local[2]"]
+        for title, rate in rates.items():
+            print(f"  {title:<24}{rate:>14,.0f} packets/s{ours / rate:>10.1f} ×")
+
+
+by_reference: dict[str, Counts] = {}
+
+
+def with_spark(files: dict[str, Path], sizes: dict[str, int], rounds: int) -> float:
+    """Packets per second; prints memory, and remembers the counts of the shorter files."""
+    begun = time.perf_counter()
+    with session("local[2]") as spark:
+        print(f"  Spark's start {time.perf_counter() - begun:.1f} s", flush=True)
+        for key in ("fifth", "all"):
+            taken = [timed(lambda key=key: by_spark(spark, files[key]))[0] for _ in range(rounds)]
+            print(
+                f"  {sizes[key]:,} packets in {', '.join(f'{seconds:.2f}' for seconds in taken)} s, "
+                f"memory {describe(resident())}",
+                flush=True,
+            )
+        for key in ("scapy", "tshark"):
+            by_reference[key] = by_spark(spark, files[key])
+    return sizes["all"] / min(taken)
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    """How long it took, and what came of it."""
+    begun = time.perf_counter()
+    result = work()
+    return time.perf_counter() - begun, result
+
+
+def by_spark(spark: SparkSession, file: Path) -> Counts:
+    """Packets and bytes of our messages by source and kind."""
+    table = packets(spark, [file], ["source", "kind", "length"])
+    sums = table.groupBy("source", "kind").agg(f.count("*"), f.sum("length"))
+    return {(source, kind): (count, total) for source, kind, count, total in sums.collect()}
+
+
+def by_tshark(file: Path) -> Counts:
+    """The same by tshark, which knows nothing of our header and gives us the payload."""
+    fields = ("frame.time_epoch", "frame.len", "sll.ifindex", "ip.src", "udp.srcport")
+    command = ["tshark", "-n", "-r", str(file), "-T", "fields"]
+    for field in (*fields, "udp.payload"):
+        command += ["-e", field]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    columns = (line.split("\t") for line in lines)
+    return tally((int(c[1]), bytes.fromhex(c[-1][:64])) for c in columns)
+
+
+def by_scapy(file: Path) -> Counts:
+    """The same by scapy."""
+    with PcapReader(str(file)) as reader:
+        return tally((packet.wirelen, bytes(packet[UDP].payload)) for packet in reader)
+
+
+def tally(messages: Any) -> Counts:
+    """Lengths and payloads, counted."""
+    count: Counter[tuple[int, int]] = Counter()
+    total: Counter[tuple[int, int]] = Counter()
+    for length, payload in messages:
+        try:
+            header = decode_header(payload)
+        except WireError:
+            continue
+        count[header.source, header.kind] += 1
+        total[header.source, header.kind] += length
+    return {key: (count[key], total[key]) for key in count}
+
+
+def write(files: dict[str, Path], sizes: dict[str, int]) -> None:
+    """Captures of these sizes, each the beginning of the longest."""
+    random = np.random.default_rng(1)
+    noise = random.bytes(CHUNK * 1100)
+    open_files = {key: file.open("wb") for key, file in files.items()}
+    for file in open_files.values():
+        file.write(FILE_HEADER.pack(0xA1B23C4D, 2, 4, 0, 0, 262_144, LINUX_SLL2))
+    for first in range(0, max(sizes.values()), CHUNK):
+        data, starts = chunk(random, first, noise)
+        for key, file in open_files.items():
+            if sizes[key] > first:
+                file.write(data[: starts[min(sizes[key] - first, CHUNK)]])
+    for file in open_files.values():
+        file.close()
+
+
+def chunk(random: np.random.Generator, first: int, noise: bytes) -> tuple[memoryview, Any]:
+    """Some records as bytes, and where each begins."""
+    payload = random.integers(0, 1001, CHUNK)
+    starts = np.concatenate([[0], np.cumsum(payload + FRAME.itemsize)])
+    frame = np.zeros(CHUNK, FRAME)
+    captured = payload + FRAME.itemsize - RECORD.itemsize
+    time_ns = (first + np.arange(CHUNK)) * 1_733
+    record, link, ip, udp, wire = (frame[layer] for layer in LAYERS)
+    record["seconds"] = 1_700_000_000 + time_ns // 10**9
+    record["fraction"] = time_ns % 10**9
+    record["captured"] = record["length"] = captured
+    link["protocol"], link["interface"] = 0x0800, random.integers(1, 400, CHUNK)
+    ip["version"], ip["protocol"] = 0x45, 17
+    ip["length"] = captured - 20
+    ip["identification"] = random.integers(0, 1 << 16, CHUNK)
+    ip["source"] = 0x0A000001 + random.integers(0, 50, CHUNK)
+    ip["destination"] = 0xEF000001
+    udp["source"] = udp["destination"] = 5000
+    udp["length"] = captured - 40
+    wire["magic"], wire["version"], wire["protocol"], wire["run"] = MAGIC, VERSION, 2, 77
+    wire["source"], wire["kind"] = random.integers(0, 50, CHUNK), random.integers(0, 3, CHUNK)
+    wire["seq"], wire["sent_at"] = first + np.arange(CHUNK), time_ns
+    data = bytearray(noise[: starts[-1]])
+    size = FRAME.itemsize
+    everywhere = np.ndarray(len(data) - size + 1, f"V{size}", data, 0, (1,))
+    everywhere[starts[:-1]] = frame.view(f"V{size}")
+    return memoryview(data), starts
+
+
+def resident() -> dict[str, int]:
+    """Highest resident bytes of this process and all below it, by program."""
+    parents, found = {}, {}
+    for directory in Path("/proc").glob("[0-9]*"):
+        try:
+            lines = (directory / "status").read_text().splitlines()
+        except OSError:
+            continue
+        fields = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+        if "VmHWM" in fields:
+            pid = int(directory.name)
+            parents[pid] = int(fields["PPid"])
+            found[pid] = (fields["Name"], int(fields["VmHWM"].split()[0]) * 1024)
+    sums: Counter[str] = Counter()
+    for pid, (name, size) in found.items():
+        above = pid
+        while above not in (0, os.getpid()):
+            above = parents.get(above, 0)
+        if above:
+            sums["driver" if pid == os.getpid() else name] += size
+    return dict(sums)
+
+
+def describe(memory: dict[str, int]) -> str:
+    """In megabytes."""
+    each = ", ".join(f"{name} {size / 1e6:,.0f}" for name, size in memory.items())
+    return f"{sum(memory.values()) / 1e6:,.0f} MB ({each})"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""``testbed compare``: runs side by side, what differs in what was asked and in what came out."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from testbed.commands.run import FIGURES
+from testbed.commands.terminal import complain, console, exit_status, print_json
+from testbed.errors import UserError
+from testbed.experiment import read_document
+from testbed.rundir import read_json, read_manifest
+from testbed.sweep import flatten
+
+WIDTH = 140  # of a table that goes to a file
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A finished run: its experiment's keys, its figures, and how true its network was."""
+
+    path: Path
+    settings: dict[str, Any]
+    summary: dict[str, Any]
+    network: str
+
+    @classmethod
+    def read(cls, path: Path) -> Compared:
+        """A run directory, or a sentence on why it cannot be compared."""
+        manifest = read_manifest(path)
+        if manifest["status"] != "complete":
+            raise UserError(
+                f"{path}: the run is {manifest['status']}; only a complete run has figures"
+            )
+        return cls(
+            path,
+            flatten(read_document(path / "experiment.toml")),
+            read_json(path / "summary.json", "`testbed digest` makes it"),
+            manifest.get("fidelity", {}).get("verdict", "simulated"),
+        )
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "compare",
+        help="show runs side by side",
+        description="Show finished runs side by side: what differs in their experiments, then their "
+        "figures with the ratio to the first run's. Exit status: 0 all valid, 1 a violation of "
+        "causal order in one, 2 a run that cannot be compared or was not judged.",
+    )
+    parser.add_argument("run", type=Path, nargs="+", help="run directory; the first is the measure")
+    parser.add_argument("--json", action="store_true", help="print differences and all figures")
+    parser.set_defaults(command=command)
+
+
+def command(options: argparse.Namespace) -> int:
+    """Compare what can be compared, and say what cannot."""
+    runs, problems = [], []
+    for path in options.run:
+        try:
+            runs.append(Compared.read(path))
+        except UserError as error:
+            problems.append(str(error))
+    for problem in problems:
+        complain(problem)
+    if options.json:
+        print_json({"runs": [_json(run, runs[0]) for run in runs], "differ": differences(runs)})
+    elif runs:
+        show(runs, console())
+    verdicts = [run.summary.get("verdict", "unknown") for run in runs]
+    return exit_status([*verdicts, *("unknown" for _ in problems)])
+
+
+def differences(runs: Sequence[Compared]) -> dict[str, list[Any]]:
+    """The keys in which the experiments differ, with the value of each run."""
+    keys = dict.fromkeys(key for run in runs for key in run.settings)
+    rows = {key: [run.settings.get(key) for run in runs] for key in keys}
+    return {key: row for key, row in rows.items() if any(value != row[0] for value in row)}
+
+
+def ratios(run: Compared, first: Compared) -> dict[str, float]:
+    """A run's figures as multiples of the first's, where that is not nothing."""
+    return {
+        key: value / base
+        for key, value in run.summary.items()
+        if isinstance(value, int | float)
+        and isinstance(base := first.summary.get(key), int | float)
+        and base
+        and key != "seed"
+    }
+
+
+def show(runs: Sequence[Compared], out: Console) -> None:
+    """The runs, what differs in their experiments, their figures."""
+    if not out.is_terminal:
+        out.width = WIDTH
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("")
+    for number, run in enumerate(runs, 1):
+        out.print(f"{number}: {escape(str(run.path))}", soft_wrap=True)
+        table.add_column(f"{number} {run.settings['protocol.name']}", justify="right")
+    for key, values in differences(runs).items():
+        table.add_row(key, *("-" if value is None else escape(str(value)) for value in values))
+    table.add_section()
+    shares = [ratios(run, runs[0]) for run in runs]
+    for label, key, form in FIGURES:
+        first, *others = (_cell(run, key, form) for run in runs)
+        scaled = (
+            f"{cell} ×{share[key]:.2f}" if key in share else cell
+            for cell, share in zip(others, shares[1:], strict=True)
+        )
+        table.add_row(label, first, *scaled)
+    table.add_row("network", *(run.network for run in runs))
+    out.print(table)
+
+
+def _cell(run: Compared, key: str, form: str) -> str:
+    return form.format(run.summary[key]) if run.summary.get(key) is not None else "-"
+
+
+def _json(run: Compared, first: Compared) -> dict[str, Any]:
+    return {
+        "directory": str(run.path),
+        "network": run.network,
+        "figures": run.summary,
+        "ratios": ratios(run, first),
+    }

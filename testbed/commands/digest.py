@@ -1,0 +1,61 @@
+"""``testbed digest``: read captures and event logs with Spark; write tables and figures."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from testbed.commands.terminal import complain, console, print_json, progress_bar
+
+if TYPE_CHECKING:
+    from testbed.digest.digest import Digest
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "digest",
+        help="read captures and logs with Spark; write tables and figures",
+        description="Digest runs: captures and event logs are read with Spark, and each run gets "
+        "tables/*.parquet and summary.json. What a damaged or unfinished run still has is used, and "
+        "what is missing is said. Exit status: 0 all digested, 2 something missing, damaged, or "
+        "other than the engine counted.",
+    )
+    parser.add_argument("run", type=Path, nargs="+", help="run directory")
+    add_master(parser)
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    parser.set_defaults(command=command)
+
+
+def add_master(parser: argparse.ArgumentParser) -> None:
+    """Where Spark runs."""
+    parser.add_argument(
+        "--master",
+        default="local[*]",
+        help="Spark master: local[*] is this machine with all its cores (default), "
+        "spark://HOST:PORT a cluster that sees the same files",
+    )
+
+
+def command(options: argparse.Namespace) -> int:
+    """Digest each run, then tell of each."""
+    digests, refused = digest_runs(options.run, options.master)
+    if options.json:
+        print_json({str(digest.path): digest.summary for digest in digests})
+    out = console()
+    for digest in digests if not options.json else ():
+        out.print(f"{digest.path}: digested into tables/ and summary.json", soft_wrap=True)
+    for sentence in [*(f"{d.path}: {p}" for d in digests for p in d.problems), *refused]:
+        complain(sentence)
+    return 2 if refused or any(digest.problems for digest in digests) else 0
+
+
+def digest_runs(paths: Sequence[Path], master: str) -> tuple[list[Digest], list[str]]:
+    """The digests of these runs, and a sentence for each that could not be digested."""
+    from testbed.digest import session
+    from testbed.digest.digest import digest_runs as digest
+
+    with session(master) as spark, progress_bar("digest") as progress:
+        return digest(spark, paths, progress)

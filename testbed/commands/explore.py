@@ -1,0 +1,169 @@
+"""``testbed explore``: try everything that can happen in a small system."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from typing import Any
+
+from rich.console import Console
+
+from protocols import PROTOCOLS, Protocol
+from protocols.broken import BROKEN
+from testbed.commands.terminal import console, print_json, progress_bar
+from testbed.errors import UserError
+from testbed.explore import LIMIT, CounterExample, Exploration, explore
+from testbed.explore.diagram import Diagram
+
+STATUS = {"valid": 0, "invalid": 1, "unknown": 2}
+NARROWEST, WIDEST = 60, 100
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "explore",
+        help="try everything that can happen in a small system",
+        description="Try every execution of a small system: any process may multicast at any moment, "
+        "answer a message while it is being delivered, and be handed messages in any order that the "
+        "channels allow. Either all of them keep causal order and deliver everything, or the "
+        "shortest that does not is drawn, and the oracle says what is wrong with it. Exit status: "
+        "0 all were tried and are right, 1 one is wrong, 2 there are too many to try.",
+        epilog=f"Protocols: {', '.join(PROTOCOLS)}. Each of these has a mistake to find: "
+        f"{', '.join(BROKEN)}.",
+    )
+    parser.add_argument("--protocol", required=True, metavar="NAME", help="which one to try")
+    parser.add_argument("--nodes", type=int, default=3, help="number of processes (default: 3)")
+    parser.add_argument(
+        "--messages", type=int, default=4, help="multicast in all, at most (default: 4)"
+    )
+    parser.add_argument(
+        "--fifo",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="whether a channel hands over messages in the order in which they were sent",
+    )
+    parser.add_argument(
+        "--answers",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="whether applications may multicast while a message is being delivered to them",
+    )
+    parser.add_argument(
+        "--limit", type=int, default=LIMIT, help=f"states to visit at most (default: {LIMIT:,})"
+    )
+    parser.add_argument("--json", action="store_true", help="print what was found as JSON")
+    parser.set_defaults(command=command)
+
+
+def command(options: argparse.Namespace) -> int:
+    """Explore, and show what came of it."""
+    protocol = find_protocol(options.protocol)
+    for name, least in (("nodes", 2), ("messages", 1), ("limit", 1)):
+        if (value := getattr(options, name)) < least:
+            raise UserError(f"--{name} {value}: must be at least {least}")
+    with progress_bar(protocol.name) as progress:
+        result = explore(
+            protocol,
+            options.nodes,
+            options.messages,
+            fifo=options.fifo,
+            answers=options.answers,
+            limit=options.limit,
+            progress=progress,
+        )
+    if options.json:
+        print_json(to_json(result))
+    else:
+        show(result, console())
+    return STATUS[result.verdict]
+
+
+def find_protocol(name: str) -> type[Protocol]:
+    """A protocol of the registry, or one with a mistake."""
+    known = PROTOCOLS | BROKEN
+    if name not in known:
+        close = difflib.get_close_matches(name, known, 1)
+        hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+        raise UserError(f"--protocol {name}: there is no such protocol; {hint}")
+    return known[name]
+
+
+def show(result: Exploration, out: Console) -> None:
+    """The verdict, the figures, and the counter-example if there is one."""
+    system = f"{result.nodes} processes, {_many(result.messages, 'message')}"
+    channels = "FIFO channels" if result.fifo else "channels in any order"
+    answers = "" if result.answers else ", no answers while delivering"
+    out.print(f"[bold]{result.protocol}[/]: {system}, {channels}{answers}", soft_wrap=True)
+    found = result.found
+    if result.counter_example:
+        _show_example(result, result.counter_example, out)
+    elif found.complete:
+        schedules = f"{'' if found.exact else 'more than '}{found.schedules:,}"
+        out.print(
+            f"[bold green]valid[/]: complete; all {schedules} schedules are right "
+            f"({found.states:,} states, {found.steps:,} steps)",
+            soft_wrap=True,
+        )
+    else:
+        out.print(
+            f"[bold yellow]unknown[/]: incomplete; nothing is wrong in {found.states:,} states, but "
+            f"there are more; raise --limit, or try --messages {max(1, result.messages - 1)}",
+            soft_wrap=True,
+        )
+
+
+def _show_example(result: Exploration, example: CounterExample, out: Console) -> None:
+    out.print(f"[bold red]invalid[/]: {example.wrong.sentence}\n", soft_wrap=True)
+    diagram = Diagram(result.nodes, example)
+    for line in diagram.lines(min(max(out.width, NARROWEST), WIDEST)):
+        out.print(line, soft_wrap=True)
+    out.print()
+    for note in diagram.legend():
+        out.print(note, markup=False, soft_wrap=True)
+    for sentence in example.oracle:
+        out.print(f"\nthe oracle: {sentence}", markup=False, soft_wrap=True)
+
+
+def to_json(result: Exploration) -> dict[str, Any]:
+    """The result in plain data."""
+    found, example = result.found, result.counter_example
+    return {
+        "protocol": result.protocol,
+        "nodes": result.nodes,
+        "messages": result.messages,
+        "fifo": result.fifo,
+        "answers": result.answers,
+        "verdict": result.verdict,
+        "complete": found.complete,
+        "states": found.states,
+        "steps": found.steps,
+        "schedules": found.schedules,
+        "schedules_exact": found.exact,
+        "counter_example": example and _example_json(example),
+    }
+
+
+def _example_json(example: CounterExample) -> dict[str, Any]:
+    return {
+        "wrong": example.wrong.sentence,
+        "at": example.at,
+        "moments": [
+            {
+                "process": moment.process,
+                "sender": moment.sender,
+                "received": moment.received,
+                "timer": None if moment.timer is None else str(moment.timer),
+                "events": [[kind, *name] for kind, name in moment.did.events],
+                "held": [[*name, *waits_for] for name, waits_for in moment.did.held],
+                "failure": moment.did.failure,
+            }
+            for moment in example.moments
+        ],
+        "oracle": example.oracle,
+        "verdict": example.verdict and example.verdict.to_json(),
+    }
+
+
+def _many(count: int, thing: str) -> str:
+    return f"{count} {thing}" if count == 1 else f"up to {count} {thing}s"

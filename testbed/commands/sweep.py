@@ -1,0 +1,123 @@
+"""``testbed sweep``: run every combination of the values that a file lists, average, compare."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+from testbed.commands.terminal import complain, console, exit_status, print_json, progress_bar
+from testbed.sweep import Sweep, describe, dimensions, load_sweep
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from testbed.digest.sweep import Swept
+
+WIDTH = 140  # of a table that goes to a file
+# (label, key of the summary)
+FIGURES = (
+    ("delay (ms)", "delay_ms_mean"),
+    ("delivery queue", "delivery_queue_mean"),
+    ("network load", "network_load_mean"),
+    ("bytes", "bytes"),
+    ("hops", "hops"),
+)
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "sweep",
+        help="run every combination of the values that a file lists",
+        description="Run every combination of the values that an experiment file lists, such as "
+        "seed = [1, 2, 3], as tasks of Spark on all cores, and average over the seeds. A list where "
+        "one value is wanted is a dimension; where the key itself takes a list, a list of lists is "
+        "one; an array of tables such as [[topology]] gives alternatives. Started again it goes on "
+        "where it stopped. Exit status: 0 causal order held in all runs, 1 it did not, 2 a run "
+        "could not be done or judged.",
+    )
+    parser.add_argument("file", type=Path, help="experiment file (TOML) with lists of values")
+    parser.add_argument(
+        "--master",
+        default="local[*]",
+        help="where Spark runs: local[*], all cores here (the default); local[2], two of them; "
+        "or the address of a cluster that sees the directory of the runs",
+    )
+    parser.add_argument(
+        "--runs", type=Path, default=Path("runs"), help="where run directories go (default: runs)"
+    )
+    parser.add_argument("--json", action="store_true", help="print all runs and means as JSON")
+    parser.set_defaults(command=command)
+
+
+def command(options: argparse.Namespace) -> int:
+    """Run what is left to run, then show the means."""
+    sweep = load_sweep(options.file)
+    text = options.file.read_text(encoding="utf-8")
+    notes = Console(stderr=True, highlight=False, soft_wrap=True)
+    from testbed.digest.sweep import run_sweep  # Spark takes a while to import
+
+    with progress_bar("sweep") as progress:
+        swept = run_sweep(sweep, text, options.runs, options.master, notes.print, progress)
+    failed = {describe(sweep, point): error for point, error in swept.failed.items()}
+    if options.json:
+        print_json(
+            {
+                "directory": str(swept.directory),
+                "points": records(swept.points),
+                "trends": records(swept.trends),
+                "failed": failed,
+            }
+        )
+    else:
+        show(sweep, swept, console())
+    for point, error in failed.items():
+        complain(f"failed: {point}: {error}")
+    return exit_status([*swept.points["verdict"], *("unknown" for _ in failed)])
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a table as JSON can say them."""
+    found: list[dict[str, Any]] = json.loads(frame.to_json(orient="records"))
+    return found
+
+
+def show(sweep: Sweep, swept: Swept, out: Console) -> None:
+    """The means of the main figures, then where everything is."""
+    if not out.is_terminal:
+        out.width = WIDTH
+    seeds = swept.points["seed"].nunique()
+    out.print(
+        f"[bold]{sweep.name}[/]: {len(swept.points)} of {len(sweep.points)} runs, "
+        f"means over {seeds} seed{'s' if seeds > 1 else ''} ± 95 % confidence"
+    )
+    out.print(table_of(swept.trends))
+    wrong = swept.points[swept.points["verdict"] != "valid"]
+    for run, verdict in zip(wrong["run"], wrong["verdict"], strict=True):
+        out.print(f"causal order {verdict}: {swept.directory / run}", soft_wrap=True)
+    if swept.figures:
+        out.print(f"figures: {len(swept.figures)} in {swept.directory / 'figures'}", soft_wrap=True)
+    out.print(f"report: {swept.directory / 'report.html'}", soft_wrap=True)
+    out.print(f"results: {swept.directory}", soft_wrap=True)
+
+
+def table_of(trends: pd.DataFrame) -> Table:
+    """A row for each combination of swept keys and protocol."""
+    from testbed.report.trends import short, spread, x_key
+
+    keys = [*dimensions(trends, first=x_key(trends)), "protocol"]
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for key in keys:
+        table.add_column(short(key), justify="left" if key == "protocol" else "right")
+    for label in ("runs", *(label for label, _ in FIGURES)):
+        table.add_column(label, justify="right")
+    for values, group in trends.groupby(keys, dropna=False, sort=False):
+        rows = group.set_index("figure")
+        means = (spread(rows, key) for _, key in FIGURES)
+        table.add_row(*map(str, values), str(rows["runs"].max()), *means)
+    return table

@@ -1,0 +1,278 @@
+"""From run directories to their tables and figures, any number of runs in one pass over the data.
+
+A digest uses what is there: of a run that did not end well it says what is missing. A run's tables
+appear when all of them are written, and replace those of an earlier digest.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as f
+
+from testbed.digest import logs, packets, summary, tables
+from testbed.errors import UserError
+from testbed.experiment import load
+from testbed.pcap import open_captures
+from testbed.rundir import RunDirectory, read_json, read_manifest
+
+Progress = Callable[[str, int, int], None]
+TABLES = ("events", "deliveries", "nodes", "sent", "hops", "links", "messages", "timeline")
+LARGE = ("events", "deliveries", "sent", "hops")
+
+
+@dataclass
+class Digest:
+    """What came of a run: its figures, and sentences on what is doubtful or missing."""
+
+    path: Path
+    summary: dict[str, Any]
+    problems: list[str] = field(default_factory=list)
+
+
+def digest_runs(
+    spark: SparkSession, paths: Sequence[Path], progress: Progress
+) -> tuple[list[Digest], list[str]]:
+    """Write the ``tables`` and ``summary.json`` of each run; a sentence for each that has no logs."""
+    sources: list[_Source] = []
+    refused = []
+    for path in paths:
+        try:
+            sources.append(_Source(len(sources), path))
+        except UserError as error:
+            refused.append(str(error))
+    if not sources:
+        return [], refused
+    with TemporaryDirectory(prefix=".digest-", dir=sources[0].path) as scratch:
+        writer = _Writer(spark, Path(scratch), progress)
+        figures = _digest(spark, sources, writer)
+        for source in sources:
+            writer.install(source)
+    return [source.conclude(figures[source.run]) for source in sources], refused
+
+
+class _Source:
+    """One run as Spark is to read it, and what is wrong with it."""
+
+    def __init__(self, run: int, path: Path) -> None:
+        self.run = run
+        self.path = path
+        self.manifest = read_manifest(path)
+        (self.experiment,) = load(path / "experiment.toml")
+        self.network = read_json(path / "network.json", "this is not a run directory")
+        self.processes = len(self.network["nodes"])
+        self.logs = sorted(map(str, (path / "events").glob("*.jsonl")))
+        if not self.logs:
+            raise UserError(f"{path}: no event logs, so there is nothing to digest")
+        self.problems: list[str] = []
+        if (status := self.manifest["status"]) != "complete":
+            reason = f": {self.manifest['error']}" if "error" in self.manifest else ""
+            self.problems.append(f"the run is not finished, its status is {status}{reason}")
+        self.bad_lines = Observation()
+        self.lost = Observation()
+        self.captures = self._captures()
+
+    @property
+    def engine(self) -> dict[str, Any]:
+        """The figures that the engine counted itself."""
+        figures: dict[str, Any] = self.manifest.get("figures", {})
+        return figures
+
+    def lines(self, spark: SparkSession) -> DataFrame:
+        """Its event logs."""
+        return logs.read_lines(spark, self.logs, self.processes, self.bad_lines)
+
+    def seen(self, spark: SparkSession) -> DataFrame:
+        """Its captures."""
+        assert self.captures is not None
+        return packets.read_captures(
+            spark,
+            self.path / "packets",
+            self.captures["interfaces"],
+            self.captures["start_unix_ns"],
+            self.processes,
+            self.lost,
+        )
+
+    def conclude(self, figures: dict[str, Any]) -> Digest:
+        """Write the summary."""
+        if bad := self.bad_lines.get["lines"]:
+            self.problems.append(f"{bad:,} lines of the event logs cannot be used and are left out")
+        if self.captures is not None and (lost := self.lost.get["bytes"]):
+            self.problems.append(f"{lost:,} bytes of the captures cannot be read")
+        different = summary.disagreements(self.engine, figures)
+        self.problems += [
+            f"{key} is {ours:,} by the digest and {theirs:,} by the engine"
+            for key, (theirs, ours) in different.items()
+        ]
+        result = {
+            **{key: self.manifest.get(key) for key in ("experiment", "protocol", "seed", "engine")},
+            **self.engine,
+            **figures,
+            "verdict": self.manifest.get("verdict", "unknown"),
+            "disagreements": len(different),
+        }
+        RunDirectory(self.path, self.manifest).write_json("summary.json", result)
+        return Digest(self.path, result, self.problems)
+
+    def _captures(self) -> dict[str, Any] | None:
+        """What is needed to understand its captures, if it has any."""
+        if not any((self.path / "packets").glob("*.pcap")):
+            return None
+        try:
+            raw = read_json(
+                self.path / "emulation.json", "it says when and where packets were seen"
+            )
+            open_captures([self.path / "packets"])
+        except UserError as error:
+            self.problems.append(f"the captures are left out: {error}")
+            return None
+        if not raw["captured"]:
+            self.problems.append("the captures hold no packet")
+        found: dict[str, Any] = raw
+        return found
+
+
+class _Writer:
+    """Writes the tables of all runs to a scratch directory, then gives each run its own."""
+
+    def __init__(self, spark: SparkSession, scratch: Path, progress: Progress) -> None:
+        self._spark = spark
+        self._scratch = scratch
+        self._progress = progress
+        self._schemas: dict[str, Any] = {}
+
+    def __call__(self, name: str, table: DataFrame) -> DataFrame:
+        """Write a table, and give it as it was written."""
+        self._progress("digest", len(self._schemas), len(TABLES))
+        file = str(self._scratch / name)
+        (table if name in LARGE else table.coalesce(1)).write.partitionBy("run").parquet(file)
+        self._schemas[name] = table.drop("run").schema
+        return self._spark.read.schema(table.schema).parquet(file)
+
+    def install(self, source: _Source) -> None:
+        """Put a run's tables in the place of its former ones, all at once."""
+        part = source.path / ".tables.part"
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir()
+        for name, schema in self._schemas.items():
+            written, file = self._scratch / name / f"run={source.run}", part / f"{name}.parquet"
+            if written.exists():
+                shutil.move(written, file)
+            else:
+                self._spark.createDataFrame([], schema).write.parquet(str(file))
+        shutil.rmtree(source.path / "tables", ignore_errors=True)
+        part.rename(source.path / "tables")
+
+
+def _digest(
+    spark: SparkSession, sources: Sequence[_Source], write: _Writer
+) -> dict[int, dict[str, Any]]:
+    """Write all tables, and sum them up: the figures of each run."""
+    configured = _links(spark, sources)
+    events = write("events", logs.events(_union((s, s.lines(spark)) for s in sources)))
+    seen = _seen(spark, sources)
+    sent = write("sent", _sent(spark, sources, seen))
+    hops = write("hops", packets.with_errors(_hops(spark, sources, seen, configured), configured))
+    ends = _ends(spark, sources, events, hops)
+    delivered = write("deliveries", logs.deliveries(events))
+    queued = logs.queues(events, delivered, ends).persist()
+    nodes = write("nodes", logs.nodes(events, delivered, queued))
+    links = write("links", tables.links(configured, hops, ends))
+    write("messages", tables.messages(events, delivered, sent, hops))
+    write("timeline", tables.timeline(spark, events, queued, hops, ends))
+    queued.unpersist()
+    if seen is not None:
+        seen.unpersist()
+    of_logs = summary.from_logs(delivered, nodes, {s.run: s.processes for s in sources})
+    of_packets = summary.from_packets(sent, hops, links)
+    return {
+        run: {"duration_ms": end / 1e6, **of_logs[run], **of_packets.get(run, {})}
+        for run, end in ends.collect()
+    }
+
+
+def _seen(spark: SparkSession, sources: Sequence[_Source]) -> DataFrame | None:
+    """What all captures have seen, kept because it is used more than once."""
+    captured = [source for source in sources if source.captures is not None]
+    if not captured:
+        return None
+    seen = packets.attributed(_union((s, s.seen(spark)) for s in captured)).persist()
+    seen.count()
+    return seen
+
+
+def _sent(spark: SparkSession, sources: Sequence[_Source], seen: DataFrame | None) -> DataFrame:
+    parts = [
+        packets.simulated_sent(rows, source.experiment.transport.framing)
+        for source, rows in _simulated(spark, sources)
+    ]
+    if seen is not None:
+        parts.append(packets.captured_sent(seen))
+    return _all(spark, parts, packets.SENT)
+
+
+def _hops(
+    spark: SparkSession, sources: Sequence[_Source], seen: DataFrame | None, links: DataFrame
+) -> DataFrame:
+    parts = [rows for _, rows in _simulated(spark, sources)]
+    if seen is not None:
+        parts.append(packets.captured_hops(seen, links))
+    return _all(spark, parts, packets.HOPS)
+
+
+def _simulated(
+    spark: SparkSession, sources: Sequence[_Source]
+) -> Iterator[tuple[_Source, DataFrame]]:
+    """The tables of packets that the simulator wrote."""
+    for source in sources:
+        file = source.path / "packets" / "links.parquet"
+        if file.exists():
+            yield source, spark.read.parquet(str(file)).withColumn("run", f.lit(source.run))
+
+
+def _all(spark: SparkSession, parts: Sequence[DataFrame], schema: str) -> DataFrame:
+    none = spark.createDataFrame([], schema)
+    return reduce(DataFrame.union, (part.select(none.columns) for part in parts), none)
+
+
+def _union(parts: Iterable[tuple[_Source, DataFrame]]) -> DataFrame:
+    """Rows of many runs in one table that says whose they are."""
+    tables = (table.withColumn("run", f.lit(source.run)) for source, table in parts)
+    return reduce(DataFrame.unionByName, tables)
+
+
+def _links(spark: SparkSession, sources: Sequence[_Source]) -> DataFrame:
+    """Both directions of every link."""
+    rows = [
+        (source.run, *ends, link["delay_ns"], link["bandwidth_bps"])
+        for source in sources
+        for link in source.network["links"]
+        for ends in ((link["a"], link["b"]), (link["b"], link["a"]))
+    ]
+    schema = "run int, tail int, head int, delay_ns bigint, bandwidth_bps bigint"
+    return spark.createDataFrame(rows, schema)
+
+
+def _ends(
+    spark: SparkSession, sources: Sequence[_Source], events: DataFrame, hops: DataFrame
+) -> DataFrame:
+    """When each run was over, by its own clock: as the engine says, or else as it seems."""
+    ends = {
+        source.run: round(source.engine["duration_ms"] * 1e6)
+        for source in sources
+        if "duration_ms" in source.engine
+    }
+    if len(ends) < len(sources):
+        times = events.select("run", "at").union(hops.select("run", "arrived"))
+        seems = times.groupBy("run").agg(f.max("at").alias("end")).collect()
+        ends = {source.run: 0 for source in sources} | dict(map(tuple, seems)) | ends
+    rows = [(run, max(1, end)) for run, end in ends.items()]
+    return spark.createDataFrame(rows, "run int, end bigint")

@@ -1,0 +1,146 @@
+"""Everything that can happen in a small system, or the shortest way to something wrong.
+
+What is tried: all executions of n processes in which at most M messages are multicast to all. At any
+moment any process may multicast, so that every choice of senders, every number of messages up to M,
+and every chain of answers is among them; besides, the application may answer a delivery while it is
+being delivered, before the protocol goes on. Between these, channels hand over one message at a time,
+in any order that FIFO channels allow (or any at all), and a timer may run out at any moment once it
+is set. Time stands still at 0; what a protocol draws at random is drawn from one seed.
+
+What is checked, after every step: that a message is delivered after all that happened before it, once,
+and only if it was sent; that the protocol raises nothing. When nothing is under way: that every
+message was delivered everywhere. Messages still to come are no excuse; but if a protocol's timers
+never rest, something is always under way, and nothing counts as lost.
+
+The way through the modules: ``process`` works out what one process does (``recorder`` runs it),
+``channels`` and ``judge`` what becomes of channels and of what is known, each numbered by ``freeze``
+or by content; ``world`` puts the numbers together, ``search`` visits all states, ``replay`` plays a
+counter-example again for the oracle of ``testbed.check``, and ``diagram`` draws it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from protocols import Place, Protocol
+from testbed.check import Verdict
+from testbed.explore.judge import Fault
+from testbed.explore.process import Dice
+from testbed.explore.replay import ENOUGH, Moment, Replay
+from testbed.explore.search import Found, search
+from testbed.explore.world import World
+from topologies import OVERLAYS
+
+LIMIT = 2_000_000  # states, for which a gigabyte is enough
+Progress = Callable[[str, int, int], None]  # stage, work done, work in all
+
+
+@dataclass(frozen=True)
+class CounterExample:
+    """An execution that went wrong: with the fewest messages, and of these in the fewest steps."""
+
+    wrong: Fault
+    moments: tuple[Moment, ...]  # up to what went wrong, and on to what came too late
+    at: int  # the moment that went wrong
+    verdict: Verdict | None  # the oracle's, when all that was under way had arrived
+
+    @property
+    def oracle(self) -> list[str]:
+        """What the oracle says of the delivery that went wrong, or of what is missing."""
+        told = dict.fromkeys(self.verdict.explain(ENOUGH)[1:]) if self.verdict else {}
+        about = "" if self.wrong.message is None else str(self.wrong.message)
+        start = f"node {self.wrong.process} "
+        return [line for line in told if line.startswith(start) and about in line]
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """What came of it."""
+
+    protocol: str
+    nodes: int
+    messages: int
+    fifo: bool
+    answers: bool
+    found: Found
+    counter_example: CounterExample | None = None
+
+    @property
+    def verdict(self) -> str:
+        """In the oracle's words: invalid, unknown if states remain unvisited, or valid."""
+        if self.counter_example:
+            return "invalid"
+        return "valid" if self.found.complete else "unknown"
+
+
+def explore(
+    protocol: type[Protocol],
+    nodes: int,
+    messages: int,
+    *,
+    fifo: bool = True,
+    answers: bool = True,
+    settings: Any = None,
+    limit: int = LIMIT,
+    progress: Progress = lambda stage, done, of: None,
+) -> Exploration:
+    """Try everything with one message, then with two, and so on, up to the first fault."""
+
+    def make(place: Place) -> Protocol:
+        return protocol(place, settings)
+
+    levels = 1  # of one message; so many messages have so many times as many
+    for count in range(1, messages + 1):
+        world = World(make, make_places(protocol, nodes), count, fifo, answers)
+        tell = partial(_tell, progress, f"{count} of {messages} messages", levels * count)
+        found = search(world, limit, tell)
+        if found.wrong or not found.complete:
+            break
+        levels = found.levels // count
+    example = None
+    if found.wrong:
+        replay = Replay(make, make_places(protocol, nodes))
+        replay.play(found.path, world.processes.messages)
+        example = _counter_example(replay, found.wrong)
+    return Exploration(protocol.name, nodes, count, fifo, answers, found, example)
+
+
+def _tell(progress: Progress, stage: str, levels: int, done: float) -> None:
+    progress(stage, round(100 * done), 100 * levels)
+
+
+def make_places(protocol: type[Protocol], nodes: int) -> list[Place]:
+    """Where the processes stand: on a hypercube, if the protocol asks for an overlay."""
+    graph = OVERLAYS["hypercube"]().generate(nodes, random.Random(0))
+    near = [tuple(sorted(graph[me])) if protocol.needs_overlay else () for me in range(nodes)]
+    return [Place(me, nodes, near[me], Dice(me)) for me in range(nodes)]
+
+
+def _counter_example(replay: Replay, wrong: Fault) -> CounterExample:
+    """What has been played, once the oracle has confirmed that it is wrong."""
+    end = len(replay.moments)
+    last = replay.moments[-1]
+    if last.did.failure:
+        return CounterExample(wrong, tuple(replay.moments), end - 1, None)
+    replay.finish(last.process)
+    verdict = replay.judge()
+    if verdict.verdict != "invalid":
+        raise AssertionError(f"{wrong.sentence}; but the oracle finds the run {verdict.verdict}")
+    late = _late(replay.moments, end, {v.cause for v in verdict.violations()})
+    return CounterExample(wrong, tuple(replay.moments[:late]), end - 1, verdict)
+
+
+def _late(moments: list[Moment], end: int, causes: set[tuple[int, int]]) -> int:
+    """Where the process that went wrong has delivered what it ought to have delivered before."""
+    process = moments[end - 1].process
+    for index in range(end, len(moments)):
+        if moments[index].process == process and causes & set(moments[index].delivered):
+            return index + 1
+    return end
+
+
+__all__ = ["LIMIT", "CounterExample", "Exploration", "Moment", "explore", "make_places"]

@@ -1,0 +1,44 @@
+"""Any state as a value that can be hashed: equal values mean states that will behave the same.
+
+Where in doubt two states are told apart, which costs time but misses nothing: the order of a
+dictionary's keys counts, because a protocol may walk through them in that order.
+"""
+
+from __future__ import annotations
+
+import pickle
+import random
+from collections import deque
+from collections.abc import Hashable
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+_PLAIN = (int, str, bytes, type(None))
+
+
+def freeze(value: Any, above: tuple[int, ...] = ()) -> Hashable:
+    """A hashable picture of a value; ``above`` are the values that contain it."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return value  # type: ignore[no-any-return]
+    if kind in (bool, float):
+        return kind.__name__, value
+    if id(value) in above:
+        return "above", above.index(id(value))
+    above = (*above, id(value))
+    if isinstance(value, np.ndarray):
+        return "array", value.dtype.str, value.shape, value.tobytes()
+    if isinstance(value, dict):
+        items = tuple((freeze(k, above), freeze(v, above)) for k, v in value.items())
+        return kind.__qualname__, items
+    if isinstance(value, list | tuple | deque):
+        return kind.__qualname__, tuple(freeze(item, above) for item in value)
+    if isinstance(value, set | frozenset):
+        return kind.__qualname__, frozenset(freeze(item, above) for item in value)
+    if isinstance(value, random.Random):
+        return "random", sha256(pickle.dumps(value.getstate())).digest()
+    if callable(value):
+        return value  # type: ignore[no-any-return]
+    return kind, freeze(value.__getstate__(), above)

@@ -1,0 +1,98 @@
+"""One process on its own: it is given a stimulus, and what it does is written down."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+from protocols import Message, MessageId, Protocol
+from testbed.measures import Meter
+from testbed.node import Node
+
+
+@dataclass
+class Did:
+    """What a process did with one stimulus."""
+
+    sends: list[tuple[int, Message]] = field(default_factory=list)
+    events: list[tuple[str, MessageId]] = field(default_factory=list)  # "send" and "deliver"
+    held: list[tuple[MessageId, MessageId]] = field(default_factory=list)
+    chances: int = 0  # deliveries of others' messages, each of which could be answered
+    failure: str | None = None
+
+
+class Recorder:
+    """Stands for the network, the log and the application around a node. Time stands still."""
+
+    def __init__(
+        self, protocol: Protocol, multicasts: int = 0, timers: tuple[Hashable, ...] = ()
+    ) -> None:
+        around: Any = self
+        self.node = Node(protocol, around, around, around, Meter())
+        self.node.multicasts = multicasts
+        self.timers = dict.fromkeys(timers)
+        self._did = Did()
+        self._answers: tuple[int, ...] = ()
+
+    def say(self, answers: tuple[int, ...] = ()) -> Did:
+        """The application multicasts; it answers the deliveries of these numbers meanwhile."""
+        return self._record(lambda: self.node.multicast(b"", 0), answers)
+
+    def receive(self, message: Message, sender: int, answers: tuple[int, ...] = ()) -> Did:
+        """The network hands over a message."""
+        return self._record(lambda: self.node.receive(message, sender, 0), answers)
+
+    def fire(self, timer: Hashable, answers: tuple[int, ...] = ()) -> Did:
+        """A timer runs out."""
+        del self.timers[timer]
+        return self._record(lambda: self.node.timeout(timer, 0), answers)
+
+    def _record(self, stimulate: Callable[[], None], answers: tuple[int, ...]) -> Did:
+        self._did, self._answers = Did(), answers
+        try:
+            stimulate()
+        except Exception as error:  # whatever a protocol under test raises is a finding
+            self._did.failure = f"{type(error).__name__}: {error}"
+        return self._did
+
+    # the network
+
+    def unicast(self, sender: int, peers: tuple[int, ...], message: Message) -> None:
+        """A copy for each receiver, of the message as it is now."""
+        message = copy.deepcopy(message)
+        self._did.sends += [(peer, message) for peer in peers]
+
+    multicast = unicast
+
+    def set_timer(self, node: Node, timer: Hashable, delay: int) -> None:
+        """It may run out at any moment from now on."""
+        self.timers[timer] = None
+
+    def cancel_timer(self, node: Node, timer: Hashable) -> None:
+        """It will not."""
+        self.timers.pop(timer, None)
+
+    # the log
+
+    def send(self, t: int, node: int, name: MessageId, *_: object) -> None:
+        """The application has multicast."""
+        self._did.events.append(("send", name))
+
+    def deliver(self, t: int, node: int, source: int, seq: int) -> None:
+        """The application has been given a message."""
+        self._did.events.append(("deliver", MessageId(source, seq)))
+
+    def hold(self, t: int, node: int, name: MessageId, waits_for: MessageId) -> None:
+        """A message waits."""
+        self._did.held.append((name, waits_for))
+
+    # the application
+
+    def answer(self, node: int, message: Message, processes: int) -> bytes | None:
+        """An answer to a delivery, if it is one of those to be answered."""
+        if message.source == node:
+            return None
+        self._did.chances += 1
+        return b"" if self._did.chances - 1 in self._answers else None

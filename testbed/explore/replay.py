@@ -1,0 +1,103 @@
+"""A schedule played once more, on processes and channels made anew, for the oracle and the eye."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
+
+from protocols import Message, MessageId, Place
+from testbed.check import Event, Verdict, check_events
+from testbed.explore.freeze import freeze
+from testbed.explore.process import Fire, Receive
+from testbed.explore.recorder import Did, Recorder
+from testbed.explore.world import Making, Step
+
+ENOUGH = 1_000  # steps after which a protocol that never rests is left alone
+
+
+class Moment(NamedTuple):
+    """What happened to a process, and what it did."""
+
+    process: int
+    did: Did
+    sender: int | None = None
+    received: MessageId | None = None
+    timer: Hashable = None
+
+    @property
+    def delivered(self) -> list[MessageId]:
+        """What the application was given, in order."""
+        return [name for kind, name in self.did.events if kind == "deliver"]
+
+    @property
+    def multicast(self) -> list[MessageId]:
+        """What the application sent, in order."""
+        return [name for kind, name in self.did.events if kind == "send"]
+
+
+class Replay:
+    """Processes and channels that do what they are told, and remember it."""
+
+    def __init__(self, make: Making, places: Sequence[Place]) -> None:
+        self.moments: list[Moment] = []
+        self.channels: defaultdict[tuple[int, int], deque[Message]] = defaultdict(deque)
+        self._recorders = [Recorder(make(place)) for place in places]
+
+    def play(self, path: Sequence[Step], messages: Sequence[Message]) -> None:
+        """Take the steps of a search, which knows messages by number."""
+        for step in path:
+            answers = step.outcome.answers
+            match step.stimulus:
+                case Receive(sender, number):
+                    queue = self.channels[sender, step.process]
+                    wanted = freeze(messages[number])
+                    place = [freeze(message) for message in queue].index(wanted)
+                    self.hand_over(sender, step.process, place, answers)
+                case Fire(timer):
+                    self.fire(step.process, timer, answers)
+                case _:
+                    self.say(step.process, answers)
+
+    def say(self, process: int, answers: tuple[int, ...] = ()) -> None:
+        """A process multicasts."""
+        self._add(Moment(process, self._recorders[process].say(answers)))
+
+    def hand_over(
+        self, sender: int, peer: int, place: int = 0, answers: tuple[int, ...] = ()
+    ) -> None:
+        """A channel hands over its first message, or one further back."""
+        queue = self.channels[sender, peer]
+        message = queue[place]
+        del queue[place]
+        did = self._recorders[peer].receive(message, sender, answers)
+        self._add(Moment(peer, did, sender, message.id))
+
+    def fire(self, process: int, timer: Hashable, answers: tuple[int, ...] = ()) -> None:
+        """A timer runs out."""
+        did = self._recorders[process].fire(timer, answers)
+        self._add(Moment(process, did, timer=timer))
+
+    def finish(self, first: int = 0) -> None:
+        """Hand over all that is under way, to one process before the others; then the timers."""
+        for _ in range(ENOUGH):
+            busy = sorted(ends for ends, queue in self.channels.items() if queue)
+            if busy:
+                self.hand_over(*min(busy, key=lambda ends: ends[1] != first))
+                continue
+            armed = [(p, t) for p, r in enumerate(self._recorders) for t in r.timers]
+            if not armed:
+                return
+            self.fire(*armed[0])
+
+    def judge(self) -> Verdict:
+        """What the oracle says."""
+        logs: dict[int, list[Event]] = {p: [] for p in range(len(self._recorders))}
+        for moment in self.moments:
+            logs[moment.process] += [Event(kind, *name) for kind, name in moment.did.events]
+        return check_events(logs, logs)
+
+    def _add(self, moment: Moment) -> None:
+        self.moments.append(moment)
+        for peer, message in moment.did.sends:
+            self.channels[moment.process, peer].append(message)

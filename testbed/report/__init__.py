@@ -1,0 +1,96 @@
+"""Reports: the figures of runs as files, and one page for each run or comparison of runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from testbed.errors import UserError
+from testbed.results import Results, load
+
+PAGE = "report.html"
+
+Progress = Callable[[str, int, int], None]
+
+
+def write_reports(
+    paths: Sequence[Path], output: Path | None = None, progress: Progress = lambda *_: None
+) -> list[Path]:
+    """Write the page and the figures of each run and, of several, one page that compares them.
+
+    The comparison goes to ``output``, or to the directory that all the runs are in; its page is the
+    last of those returned.
+    """
+    runs = [load(path) for path in {path.resolve(): path for path in paths}.values()]
+    names = labels(runs)
+    parent = output or _common_parent([run.path for run in runs])
+    jobs = [(run.path, [run], [name]) for run, name in zip(runs, names, strict=True)]
+    if len(runs) > 1:
+        if any(parent.resolve() == run.path.resolve() for run in runs):
+            raise UserError(f"{parent}: is one of the runs; name another directory with --output")
+        jobs.append((parent, runs, names))
+    return [_write(*job, tick=_ticker(progress, len(jobs), n)) for n, job in enumerate(jobs)]
+
+
+def labels(runs: Sequence[Results]) -> list[str]:
+    """A short name for each run that tells it from the others."""
+    candidates = (
+        [run.experiment.protocol.name for run in runs],
+        [f"{run.experiment.protocol.name}, {run.manifest.get('engine')}" for run in runs],
+        [f"{run.experiment.protocol.name}, {run.network.processes} nodes" for run in runs],
+        [f"{run.experiment.protocol.name}, seed {run.experiment.seed}" for run in runs],
+        [run.path.name for run in runs],
+    )
+    distinct = (names for names in candidates if len(set(names)) == len(runs))
+    return next(distinct, [str(run.path) for run in runs])
+
+
+def _common_parent(paths: Sequence[Path]) -> Path:
+    """The directory that all are in, as the user would call it."""
+    if len({path.is_absolute() for path in paths}) > 1:
+        paths = [path.resolve() for path in paths]
+    return Path(os.path.commonpath([path.parent for path in paths]))
+
+
+def _write(
+    directory: Path, runs: Sequence[Results], names: Sequence[str], tick: Callable[[int, int], None]
+) -> Path:
+    from testbed.report.figures import FIGURES_DRAWN, pictures
+    from testbed.report.page import write_page
+
+    steps = len(FIGURES_DRAWN) + 1
+    drawn = []
+    for step, (_, picture) in enumerate(pictures(runs, names)):
+        tick(step, steps)
+        if picture is not None:
+            drawn.append(picture)
+    page = directory / PAGE
+    pages = {
+        name: os.path.relpath(run.path.resolve() / PAGE, directory.resolve())
+        for run, name in zip(runs, names, strict=True)
+        if len(runs) > 1
+    }
+    text = write_page(runs, names, drawn, pages)
+    tick(steps, steps)
+    (directory / "figures").mkdir(parents=True, exist_ok=True)
+    for picture in drawn:
+        _replace(directory / "figures" / f"{picture.name}.svg", picture.svg)
+        _replace(directory / "figures" / f"{picture.name}.png", picture.png)
+    _replace(page, text.encode())
+    return page
+
+
+def _ticker(progress: Progress, jobs: int, job: int) -> Callable[[int, int], None]:
+    return lambda done, of: progress("report", job * of + done, jobs * of)
+
+
+def _replace(file: Path, content: bytes) -> None:
+    """Write a file that is there whole or not at all."""
+    part = file.with_name(f".{file.name}.part")
+    try:
+        part.write_bytes(content)
+        os.replace(part, file)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,240 @@
+"""The tables of a report's page, as HTML."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from testbed.commands.run import FIGURES
+from testbed.engines.mininet.fidelity import Fidelity
+from testbed.results import Results
+from topologies import describe
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+ROWS = 10
+GOOD = {"valid", "exact", "good", "complete"}
+
+Runs = Sequence[Results]
+Cells = Sequence[str]
+
+
+def verdicts_table(runs: Runs, names: Sequence[str]) -> str:
+    """Whether order was kept and the network was true, and what was counted on the side."""
+    rows = [
+        ["causal order", *(_verdict(run.manifest.get("verdict", "unknown")) for run in runs)],
+        ["run", *(_verdict(run.manifest["status"]) for run in runs)],
+        ["network", *(_fidelity(run) for run in runs)],
+        ["counted by digest and engine", *(_disagreements(run) for run in runs)],
+    ]
+    counters = dict.fromkeys(key for run in runs for key in run.manifest.get("counters", {}))
+    for key in counters:
+        values = [run.manifest.get("counters", {}).get(key) for run in runs]
+        rows.append([escape(key.replace("_", " ")), *(_number(value) for value in values)])
+    bad = [run for run in runs if run.manifest.get("verdict") != "valid"]
+    why = "".join(
+        f"<p>Why: <code>testbed check {escape(run.path.name)}</code> shows each violation with its "
+        "chain of messages.</p>"
+        for run in bad
+    )
+    return _table(["", *map(escape, names)], rows, kinds=" " + "w" * len(runs)) + why
+
+
+def figures_table(runs: Runs, names: Sequence[str]) -> str:
+    """The figures side by side, as `testbed run` prints them."""
+    rows = []
+    for label, key, form in FIGURES:
+        if key == "verdict":
+            continue  # it stands among the verdicts, with its reasons
+        values = [run.summary.get(key) for run in runs]
+        rows.append([escape(label), *(_form(form, value) for value in values)])
+    return _table(["", *map(escape, names)], rows, kinds=" " + "n" * len(runs))
+
+
+def settings_table(runs: Runs, names: Sequence[str]) -> str:
+    """Every setting of the experiments; one that all share stands once."""
+    flat = [_flatten(tomllib.loads(run.experiment.to_toml())) for run in runs]
+    rows = []
+    for key in dict.fromkeys(key for settings in flat for key in settings):
+        values = [settings.get(key, "–") for settings in flat]
+        shared = len(set(values)) == 1
+        cell = f'<td colspan="{len(runs)}">{escape(values[0])}</td>' if shared else None
+        rows.append([f"<code>{escape(key)}</code>", *([cell] if cell else map(escape, values))])
+    return _table(["setting", *map(escape, names)], rows)
+
+
+def topology_table(run: Results) -> str:
+    """The figures of the network, and of the overlay upon it."""
+    graphs = {"network": run.network.graph, "overlay": run.network.overlay}
+    columns = {name: asdict(describe(graph)) for name, graph in graphs.items() if graph is not None}
+    keys = next(iter(columns.values()))
+    rows = [
+        [escape(key.replace("_", " ")), *(_number(column[key]) for column in columns.values())]
+        for key in keys
+    ]
+    return _table(["topology", *columns], rows, kinds=" " + "n" * len(columns))
+
+
+def busiest_links(run: Results) -> str:
+    """The links with the most load."""
+    busy = run.links.dropna(subset=["load"]).sort_values("load", ascending=False, kind="stable")
+    if busy.empty:
+        return ""
+    rows = [
+        [
+            f"{int(row['tail'])} → {int(row['head'])}",
+            f"{row['delay_ns'] / 1e6:,.3f}",
+            f"{row['load']:,.2f}",
+            _count(row["packets"]),
+            _count(row["bytes"]),
+            f"{row['waited'] / max(1, row['packets']) / 1e6:,.3f}",
+            _count(row["queue_max"]),
+        ]
+        for row in _records(busy.head(ROWS))
+    ]
+    head = ["link", "delay (ms)", "load", "packets", "bytes", "wait, mean (ms)", "queue, max"]
+    return _table(
+        head, rows, f"Links with the most load, {len(rows)} of {len(run.links)}.", " nnnnnn"
+    )
+
+
+def slowest_messages(run: Results) -> str:
+    """The messages that took the longest to get everywhere."""
+    slow = run.messages.dropna(subset=["delay_max"])
+    slow = slow.sort_values(["delay_max", "source", "seq"], ascending=[False, True, True])
+    rows = []
+    for row in _records(slow.head(ROWS)):
+        name = f"m({int(row['source'])},{int(row['seq'])})"
+        rows.append(
+            [
+                f'<a href="#{name}">{name}</a>',
+                f"{row['sent_at'] / 1e6:,.3f}",
+                f"{row['delay_mean'] / 1e6:,.3f}",
+                f"{row['delay_max'] / 1e6:,.3f}",
+                _count(row["holders"]),
+                _ms(row["held_max"]),
+                _count(row["delivered"]),
+            ]
+        )
+    if not rows:
+        return ""
+    head = ["message", "sent at (ms)", "delay, mean (ms)", "delay, max (ms)", "held by"]
+    head += ["held, max (ms)", "delivered by"]
+    caption = f"Slowest messages, {len(rows)} of {len(run.messages)}."
+    return _table(head, rows, caption, " nnnnnn")
+
+
+def nodes_table(run: Results) -> str:
+    """The processes whose delivery queues were the longest."""
+    nodes = run.nodes.sort_values(
+        ["queue_mean", "delay_mean", "node"], ascending=[False, False, True]
+    )
+    rows = [
+        [
+            str(int(row["node"])),
+            _count(row["multicasts"]),
+            _count(row["deliveries"]),
+            _ms(row["delay_mean"]),
+            _ms(row["delay_max"]),
+            _count(row["held"]),
+            f"{row['queue_mean']:,.3f}",
+            _count(row["queue_max"]),
+        ]
+        for row in _records(nodes.head(ROWS))
+    ]
+    head = ["process", "multicasts", "deliveries", "delay, mean (ms)", "delay, max (ms)"]
+    head += ["held back", "queue, mean", "queue, max"]
+    caption = f"Processes with the longest delivery queues, {len(rows)} of {len(nodes)}."
+    return _table(head, rows, caption, " nnnnnnn")
+
+
+def versions_table(runs: Runs, names: Sequence[str]) -> str:
+    """What the runs were made with."""
+    flat = [
+        {"testbed": run.manifest.get("testbed"), **run.manifest.get("versions", {})} for run in runs
+    ]
+    keys = dict.fromkeys(key for versions in flat for key in versions)
+    rows = [[escape(key), *(escape(str(its.get(key, "–"))) for its in flat)] for key in keys]
+    return _table(["", *map(escape, names)], rows)
+
+
+def _table(head: Cells, rows: Iterable[Cells], caption: str = "", kinds: str = "") -> str:
+    """A table of cells that are HTML; ``kinds`` has "n" for a column of numbers, "w" to wrap."""
+    classes = {"n": ' class="n"', "w": ' class="wrap"'}
+    marks = [classes.get(kind, "") for kind in kinds.ljust(len(head))]
+    top = "".join(f"<th{mark}>{cell}</th>" for cell, mark in zip(head, marks, strict=True))
+    body = "".join(f"<tr>{_row(row, marks)}</tr>" for row in rows)
+    title = f"<caption>{escape(caption)}</caption>" if caption else ""
+    return (
+        f'<div class="scroll"><table>{title}<thead><tr>{top}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _row(cells: Cells, marks: Sequence[str]) -> str:
+    first, *others = cells
+    return f"<th>{first}</th>" + "".join(
+        cell if cell.startswith("<td") else f"<td{mark}>{cell}</td>"
+        for cell, mark in zip(others, marks[1:], strict=False)
+    )
+
+
+def _records(table: DataFrame) -> list[dict[Any, Any]]:
+    return list(table.to_dict("records"))
+
+
+def _verdict(verdict: str) -> str:
+    return f'<span class="verdict {"good" if verdict in GOOD else "bad"}">{escape(verdict)}</span>'
+
+
+def _fidelity(run: Results) -> str:
+    if "fidelity" not in run.manifest:
+        return "simulated" if run.manifest.get("engine") == "simulate" else "not judged"
+    fidelity = Fidelity(**run.manifest["fidelity"])
+    rest = str(fidelity).removeprefix(f"{fidelity.verdict}: ")
+    return f"{_verdict(fidelity.verdict)}: {escape(rest)}"
+
+
+def _disagreements(run: Results) -> str:
+    count = run.summary.get("disagreements")
+    if count is None:
+        return "–"
+    return "agree" if not count else f'<span class="verdict bad">{count} figures differ</span>'
+
+
+def _flatten(document: dict[str, Any]) -> dict[str, str]:
+    flat: dict[str, str] = {}
+    for key, value in document.items():
+        if isinstance(value, dict):
+            flat |= {f"{key}.{name}": text for name, text in _flatten(value).items()}
+        else:
+            flat[key] = "–".join(map(str, value)) if isinstance(value, list) else str(value)
+    return flat
+
+
+def _form(form: str, value: object) -> str:
+    return "–" if value is None else escape(form.format(value))
+
+
+def _number(value: object) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,.3f}" if isinstance(value, float) else f"{value:,}"
+
+
+def _count(value: float) -> str:
+    """A whole number; a dash for none, which pandas has several words for."""
+    from pandas import isna
+
+    return "–" if isna(value) else f"{int(value):,}"
+
+
+def _ms(nanoseconds: float) -> str:
+    """Milliseconds, or a dash."""
+    from pandas import isna
+
+    return "–" if isna(nanoseconds) else f"{nanoseconds / 1e6:,.3f}"

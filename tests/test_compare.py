@@ -1,0 +1,118 @@
+"""Runs side by side: what differs, how much, and what cannot be compared."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.commands import compare
+from testbed.experiment import parse
+from testbed.run import run_experiment
+
+DOCUMENT: dict[str, Any] = {
+    "name": "small",
+    "protocol": [{"name": "overlay"}, {"name": "timestamp"}],
+    "topology": {"model": "pure-random", "nodes": 8, "edge_probability": 0.5},
+    "workload": {"model": "bursts", "senders": 3, "burst": 2, "duration_ms": 2},
+}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Overlay, Timestamp, and Overlay with more data."""
+    longer = {**DOCUMENT, "protocol": {"name": "overlay"}, "workload": {"payload_bytes": 100}}
+    longer["workload"] = {**DOCUMENT["workload"], "payload_bytes": 100}
+    place = tmp_path_factory.mktemp("runs")
+    return [
+        run_experiment(experiment, place, lambda stage, done, of: None).path
+        for document in (DOCUMENT, longer)
+        for experiment in parse(document, Path("x.toml"))
+    ]
+
+
+def call(*arguments: object) -> int:
+    parser = argparse.ArgumentParser()
+    compare.add_parser(parser.add_subparsers())
+    options = parser.parse_args(["compare", *map(str, arguments)])
+    return int(options.command(options))
+
+
+def summary(run: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((run / "summary.json").read_text())
+    return content
+
+
+def edited(run: Path, name: str, place: Path, **changes: Any) -> Path:
+    """A copy of a run with a few entries changed in one of its files."""
+    place.mkdir()
+    for file in ("manifest.json", "summary.json", "experiment.toml"):
+        (place / file).write_text((run / file).read_text())
+    content = json.loads((place / name).read_text())
+    (place / name).write_text(json.dumps({**content, **changes}))
+    return place
+
+
+def test_figures_come_with_their_ratio_to_the_first(
+    runs: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(*runs) == 0
+    out = capsys.readouterr().out
+    ratio = summary(runs[2])["bytes"] / summary(runs[0])["bytes"]
+    (line,) = (line for line in out.splitlines() if line.startswith("bytes sent"))
+    assert line.endswith(f"×{ratio:.2f}")
+    assert "workload.payload_bytes" in out
+    assert out.count("valid") == 3
+    assert "topology.nodes" not in out
+
+
+def test_json_has_the_differences_all_figures_and_all_ratios(
+    runs: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(*runs[:2], "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["differ"]["protocol.name"] == ["overlay", "timestamp"]
+    assert set(found["differ"]) == {"protocol.name", "protocol.multicast"}
+    first, second = found["runs"]
+    assert second["figures"] == summary(runs[1])
+    expected = summary(runs[1])["hops"] / summary(runs[0])["hops"]
+    assert second["ratios"]["hops"] == pytest.approx(expected)
+    assert set(first["ratios"].values()) == {1.0}
+
+
+def test_nothing_is_divided_by_nothing(
+    runs: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert summary(runs[0])["control_bytes"] == 0
+    assert call(*runs[:2], "--json") == 0
+    assert "control_bytes" not in json.loads(capsys.readouterr().out)["runs"][1]["ratios"]
+
+
+def test_runs_that_are_missing_or_unfinished_are_named_and_the_rest_is_compared(
+    runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stopped = edited(runs[0], "manifest.json", tmp_path / "stopped", status="interrupted")
+    assert call(runs[0], tmp_path / "nowhere", stopped, runs[1]) == 2
+    captured = capsys.readouterr()
+    assert "nowhere: no such run directory" in captured.err
+    assert "the run is interrupted" in captured.err
+    assert "2 timestamp" in captured.out
+
+
+def test_nothing_to_compare_is_no_crash(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(tmp_path / "nowhere", "--json") == 2
+    assert json.loads(capsys.readouterr().out) == {"runs": [], "differ": {}}
+
+
+def test_a_violation_and_a_suspect_network_are_shown(
+    runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    invalid = edited(runs[0], "summary.json", tmp_path / "invalid", verdict="invalid")
+    suspect = edited(
+        runs[1], "manifest.json", tmp_path / "suspect", fidelity={"verdict": "suspect"}
+    )
+    assert call(runs[0], suspect) == 0
+    assert "suspect" in capsys.readouterr().out.splitlines()[-1]
+    assert call(runs[0], invalid) == 1
+    assert "invalid" in capsys.readouterr().out
