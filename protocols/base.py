@@ -16,6 +16,8 @@ from typing import Any, ClassVar, NamedTuple
 
 from protocols.wire import Codec, Message, MessageId
 
+SEQUENCE_BITS = 20  # of 32: up to a million messages in each of 4096 incarnations
+
 
 class Send(NamedTuple):
     """Hand the network a copy of a message for each of these processes."""
@@ -79,7 +81,8 @@ Effects = Iterator[Effect]
 class Place:
     """Where one protocol instance stands: which process it is, among how many, beside whom.
 
-    ``incarnation`` counts how often the process has been started again after a crash.
+    ``incarnation`` counts how often the process has been started again after a crash. One that has
+    been does not know how much it sent before, so each incarnation has sequence numbers of its own.
     """
 
     me: int
@@ -87,6 +90,11 @@ class Place:
     neighbours: tuple[int, ...] = ()
     rng: random.Random = field(default_factory=lambda: random.Random(0))
     incarnation: int = 0
+
+    @property
+    def base(self) -> int:
+        """The k-th multicast of this incarnation has sequence number base + k."""
+        return self.incarnation << SEQUENCE_BITS
 
     @property
     def others(self) -> tuple[int, ...]:
@@ -97,8 +105,8 @@ class Place:
 class Protocol(ABC):
     """One process of a causal multicast protocol.
 
-    The k-th message that a process multicasts has sequence number k, so that an engine knows it
-    by name. A message to everybody is delivered to its sender too, when it is sent.
+    The k-th message that a process multicasts has sequence number ``place.base`` + k, so that an
+    engine knows it by name. A message to everybody is delivered to its sender too, when it is sent.
     """
 
     name: ClassVar[str]

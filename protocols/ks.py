@@ -272,11 +272,7 @@ class KS(Protocol):
         copies = [kind(*name, payload, now, dests=dests, olog=olog) for olog in ologs]
         for d, message in zip(members(dests), copies, strict=True):
             yield Send((d,), message)
-        yield Count("control_integers", sum(message.integers() for message in copies))
-        yield Count("control_entries", sum(message.olog.size.entries for message in copies))
-        yield Count(
-            "control_destinations", sum(message.olog.size.destinations for message in copies)
-        )
+        yield from self.count_control(copies)
         yield from self.count_log()
         if self.me in destinations:
             yield Deliver(kind(*name, payload, now, dests=dests, olog=rest))
@@ -329,6 +325,15 @@ class KS(Protocol):
         """Constraint I: nobody need know any longer that this process is a destination."""
         olog = message.olog.noting(message.source, message.seq, message.dests)
         self.LOG = self.LOG.merged(olog, self.others)
+
+    def count_control(self, copies: list[KSMessage]) -> Effects:
+        """What the copies of a message carry, and of what that is made up."""
+        sizes = [message.olog.size for message in copies]
+        yield Count("control_copies", len(copies))
+        yield Count("control_integers", sum(message.integers() for message in copies))
+        yield Count("control_entries", sum(size.entries for size in sizes))
+        yield Count("control_destinations", sum(size.destinations for size in sizes))
+        yield Count("control_empty_entries", sum(size.empty for size in sizes))
 
     def count_log(self) -> Effects:
         """What the log takes after a send or a delivery."""

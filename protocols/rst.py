@@ -89,6 +89,7 @@ class RST(Protocol):
         message = MatrixMessage(self.me, self.clock, payload, now, SENT=SENT, dests=dests)
         self.SENT[self.me, list(dests)] = self.clock
         yield Send(dests, message)
+        yield Count("control_copies", len(dests))
         yield Count("control_integers", SENT.size * len(dests))
         yield from self.count_log()
         if self.me in destinations:

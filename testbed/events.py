@@ -4,10 +4,14 @@
      "control":64}
     {"t":4,"node":4,"event":"hold","source":3,"seq":7,"for":[5,2]}
     {"t":9,"node":4,"event":"deliver","source":3,"seq":7}
+    {"t":12,"node":4,"event":"crash"}
+    {"t":20,"node":4,"event":"restart","incarnation":1}
 
 ``t`` is the run's clock in nanoseconds; (source, seq) is the message's name; ``to`` is null for all
 processes, the sender included, or the list of them; ``payload`` and ``control`` are the bytes of data
 and of control information in it; ``for`` names a message that must come first.
+After ``crash`` a node does nothing until ``restart``; what is restarted has forgotten everything, and
+numbers its messages from ``Place.base`` on, so that no name is used twice.
 A file may hold many nodes. Readers ignore keys and events that they do not know. The oracle and
 the digest read this and nothing else of what a node does, so it is versioned with the run directory.
 """
@@ -78,6 +82,14 @@ class EventLog:
             f'{{"t":{t},"node":{node},"event":"hold","source":{name.source},"seq":{name.seq},'
             f'"for":[{waits_for.source},{waits_for.seq}]}}\n'
         )
+
+    def crash(self, t: int, node: int) -> None:
+        """A node's process is gone."""
+        self._add(f'{{"t":{t},"node":{node},"event":"crash"}}\n')
+
+    def restart(self, t: int, node: int, incarnation: int) -> None:
+        """A node's process begins anew."""
+        self._add(f'{{"t":{t},"node":{node},"event":"restart","incarnation":{incarnation}}}\n')
 
     def _add(self, line: str) -> None:
         self._lines.append(line)

@@ -290,6 +290,8 @@ class Faults:
         self._down: Counter[tuple[str, int]] = Counter()
         for fault in faults:
             if fault.when is not None:
+                if fault.when.node not in graph:
+                    raise ValueError(f"there is no node {fault.when.node}")
                 entry = (fault.when.delivered, fault, fault.target(graph, rng))
                 self._triggers[fault.when.node].append(entry)
                 continue

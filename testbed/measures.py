@@ -73,6 +73,7 @@ class Carried:
     longest_queue: int
     lost: int = 0
     dropped: int = 0
+    duplicated: int = 0
 
 
 def summarise(
@@ -103,6 +104,20 @@ def summarise(
         "wire_bytes": carried.wire_bytes,
         "packets_lost": carried.lost,
         "packets_dropped": carried.dropped,
+        "packets_duplicated": carried.duplicated,
         **{f"discarded_{reason}": count for reason, count in sorted(meter.discarded.items())},
         **dict(sorted(meter.counted.items())),
+        **_overhead(meter.counted, processes),
     }
+
+
+def _overhead(counted: Counter[str], processes: int) -> dict[str, float]:
+    """Integers of control information, of protocols that count them, also as per cent of n²."""
+    figures = {}
+    if copies := counted["control_copies"]:
+        figures["control_integers_per_message"] = counted["control_integers"] / copies
+        figures["control_percent_of_n2"] = 100 * counted["control_integers"] / copies / processes**2
+    if events := counted["log_events"]:
+        figures["log_integers_mean"] = counted["log_integers"] / events
+        figures["log_percent_of_n2"] = 100 * counted["log_integers"] / events / processes**2
+    return figures

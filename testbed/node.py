@@ -25,6 +25,7 @@ from protocols import (
     Send,
     SetTimer,
 )
+from protocols.channel import Reliable
 from testbed.events import EventLog
 from testbed.measures import Meter
 from testbed.workload import Workload
@@ -79,7 +80,7 @@ class Node:
         self.network = network
         self.log = log
         self.meter = meter
-        self.multicasts = 0
+        self.multicasts = protocol.place.base
         self.held: dict[MessageId, int] = {}
         self.backlog: deque[tuple[bytes, frozenset[int] | None]] = deque()
 
@@ -115,6 +116,11 @@ class Node:
         self._perform(self.protocol.timeout(timer, now), now)
         if self.backlog:
             self._catch_up(now)
+
+    def announce(self, now: int) -> None:
+        """The process has been started again: its channel tells the peers before all else."""
+        if isinstance(self.protocol, Reliable):
+            self._perform(self.protocol.announce(), now)
 
     def _catch_up(self, now: int) -> None:
         while self.backlog and not self.protocol.busy():

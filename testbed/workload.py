@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import merge
 from typing import Any, ClassVar, NamedTuple
@@ -38,12 +38,15 @@ class Workload:
     senders: int = 10
     payload_bytes: int = 0
     duration_ms: float = 10.0
+    warm_up_messages: int = 0  # multicasts before the protocols' own counters begin
 
     model: ClassVar[str]
+    least_senders: ClassVar[int] = 1
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
 
     def __post_init__(self) -> None:
-        at_least("senders", self.senders, 1)
+        at_least("senders", self.senders, self.least_senders)
+        at_least("warm_up_messages", self.warm_up_messages, 0)
         if not 0 <= self.payload_bytes <= LONGEST_PAYLOAD:
             raise ValueError(
                 f"payload_bytes must be from 0 to {LONGEST_PAYLOAD}, not {self.payload_bytes}"
@@ -67,6 +70,17 @@ class Workload:
     def times(self, rng: random.Random) -> Iterator[int]:
         """When one sender sends."""
         raise NotImplementedError
+
+    def warm_at(self, sends: Sequence[Sending]) -> int:
+        """When the protocols' own counters begin, given all that is sent unasked."""
+        if not self.warm_up_messages:
+            return 0
+        if self.warm_up_messages >= len(sends):
+            raise ValueError(
+                f"warm_up_messages = {self.warm_up_messages} leaves nothing to count of "
+                f"{len(sends)} messages"
+            )
+        return sends[self.warm_up_messages].at
 
     def broadcasts(self) -> bool:
         """Whether every message goes to everybody."""
@@ -185,8 +199,75 @@ class Reply(Steady):
         return sum(self.answers**level for level in range(1, self.depth + 1))
 
 
+@dataclass(frozen=True, kw_only=True)
+class RandomDestinations(Workload):
+    """Chandra, Gambhire & Kshemkalyani's: every message to other processes drawn at random.
+
+    A message goes to one of them, or with ``multicast_fraction`` to a number drawn uniformly from 1
+    to all, or with ``broadcast_fraction`` to all. ``destinations_fraction`` of the processes is what
+    a multicast goes to instead, if it is given. The sender is never among its destinations.
+    """
+
+    senders: int = 0  # all
+    duration_ms: float = 86_400_000.0
+    messages: int = 30_000
+    mean_interval_ms: float = 100.0
+    multicast_fraction: float = 0.1
+    broadcast_fraction: float = 0.0
+    destinations_fraction: float | None = None
+
+    model: ClassVar[str] = "random-destinations"
+    least_senders: ClassVar[int] = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least("messages", self.messages, 1)
+        above_zero("mean_interval_ms", self.mean_interval_ms)
+        both = self.multicast_fraction + self.broadcast_fraction
+        if not (self.multicast_fraction >= 0 and self.broadcast_fraction >= 0 and both <= 1):
+            raise ValueError(
+                f"multicast_fraction = {self.multicast_fraction} and broadcast_fraction = "
+                f"{self.broadcast_fraction} must be at least 0, and together at most 1"
+            )
+        if self.destinations_fraction is not None and not 0 < self.destinations_fraction <= 1:
+            raise ValueError(
+                "destinations_fraction must be above 0 and at most 1, "
+                f"not {self.destinations_fraction}"
+            )
+
+    def sends(self, processes: int, rng: random.Random) -> Iterator[Sending]:
+        """Exponential gaps at every sender; that is as well exponential gaps, and a random sender."""
+        payload = self.payload()
+        senders = rng.sample(range(processes), self.senders or processes)
+        rate = len(senders) / (self.mean_interval_ms * NS_PER_MS)
+        at = 0.0
+        for _ in range(self.messages):
+            at += rng.expovariate(rate)
+            if at >= self.duration:
+                return
+            node = rng.choice(senders)
+            chosen = rng.sample(range(processes - 1), self._size(processes, rng))
+            to = frozenset(p + (p >= node) for p in chosen)  # the others, counted past the sender
+            yield Sending(int(at), node, payload, to)
+
+    def _size(self, processes: int, rng: random.Random) -> int:
+        others = processes - 1
+        kind = rng.random()
+        if kind < self.broadcast_fraction:
+            return others
+        if kind >= self.broadcast_fraction + self.multicast_fraction:
+            return 1
+        if self.destinations_fraction is None:
+            return rng.randint(1, others)
+        return min(others, max(1, round(self.destinations_fraction * processes)))
+
+    def broadcasts(self) -> bool:
+        """Not even a broadcast goes to its sender too."""
+        return False
+
+
 WORKLOADS: dict[str, type[Workload]] = {
-    workload.model: workload for workload in (Bursts, Steady, Poisson, Reply)
+    workload.model: workload for workload in (Bursts, Steady, Poisson, Reply, RandomDestinations)
 }
 
 
@@ -200,3 +281,6 @@ def above_zero(name: str, value: float) -> None:
     """Refuse a duration or a rate that is not positive."""
     if not 0 < value < float("inf"):
         raise ValueError(f"{name} must be above 0, not {value}")
+
+
+import testbed.script  # noqa: E402, F401  it adds itself to WORKLOADS, and builds upon all of this

@@ -7,10 +7,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from pyspark.sql import SparkSession
 
 from testbed import results
 from testbed.cli import main
-from testbed.digest import session
 from testbed.digest.digest import TABLES, Digest, digest_runs
 from testbed.digest.tables import STEPS
 from testbed.experiment import parse
@@ -46,11 +46,10 @@ def simulate(runs: Path, **changes: Any) -> Path:
 
 
 @pytest.fixture(scope="module")
-def digests(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Digest]:
+def digests(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Digest]:
     runs = tmp_path_factory.mktemp("runs")
     paths = [simulate(runs, **variant) for variant in VARIANTS.values()]
-    with session("local[2]") as spark:
-        digests, refused = digest_runs(spark, paths, lambda *_: None)
+    digests, refused = digest_runs(spark, paths, lambda *_: None)
     assert not refused
     return dict(zip(VARIANTS, digests, strict=True))
 
@@ -180,7 +179,7 @@ def damaged(tmp_path: Path) -> Path:
 
 
 def test_what_a_damaged_run_has_is_digested_and_the_rest_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = damaged(tmp_path)
     foreign = tmp_path / "foreign"
@@ -188,7 +187,13 @@ def test_what_a_damaged_run_has_is_digested_and_the_rest_is_told(
     empty = simulate(tmp_path, **VARIANTS["counters"])
     (empty / "events" / "nodes.jsonl").unlink()
     gone = tmp_path / "gone"
-    status = main(["digest", str(path), str(foreign), str(gone), str(empty)])
+    other, silent = (simulate(tmp_path, **VARIANTS["counters"]) for _ in range(2))
+    for run, link_type in ((other, 105), (silent, SLL2)):
+        write_capture(run / "packets" / "capture.pcap", [], link_type=link_type)
+        emulation = {"interfaces": {}, "start_unix_ns": 0, "captured": 0}
+        (run / "emulation.json").write_text(json.dumps(emulation))
+    paths = (path, foreign, gone, empty, other, silent)
+    status = main(["digest", *map(str, paths)])
     captured = capsys.readouterr()
     assert status == 2
     assert results.load(path).summary["deliveries"] > 100
@@ -198,5 +203,8 @@ def test_what_a_damaged_run_has_is_digested_and_the_rest_is_told(
     assert f"{foreign}/manifest.json: no such file; this is not a run directory" in words
     assert f"{gone}: no such run directory" in words
     assert f"{empty}: no event logs" in words
-    assert captured.out.count("digested") == 1
+    assert "the captures are left out" in words
+    assert "link type 105" in words
+    assert f"{silent}: the captures hold no packet" in words
+    assert captured.out.count("digested") == 3
     assert not list(tmp_path.rglob("*.part"))

@@ -4,10 +4,10 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from protocols.wire import Codec, Message
 from testbed.digest import session
@@ -17,17 +17,8 @@ from testbed.errors import UserError
 from testbed.headers import COLUMNS, ETHERNET
 from tests.captures import Record, ethernet, file_header, ipv4, sll2, udp, write_capture
 
-pyspark = pytest.importorskip("pyspark")
-from pyspark.sql import SparkSession  # noqa: E402
-
 SOURCES, MESSAGES = 3, 700
 TESTBED = Path(__file__).parent.parent
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    with session("local[2]") as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

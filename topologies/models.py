@@ -3,6 +3,7 @@
 import random
 from typing import ClassVar, Protocol
 
+from topologies.channels import ExponentialChannels
 from topologies.files import File
 from topologies.flat import DoarLeslie, Exponential, Locality, PureRandom, Waxman1, Waxman2
 from topologies.graph import Graph
@@ -37,6 +38,7 @@ MODELS: dict[str, type[Model]] = {
         Star,
         Grid,
         File,
+        ExponentialChannels,
     )
 }
 """The models by name."""

@@ -9,7 +9,8 @@ The way of a run through the modules: ``logs`` reads, ``history`` rebuilds happe
 holds each node's log against it, ``paths`` says why for what is shown, ``verdict`` is the answer.
 
 Crashes: a node that crashed owes no deliveries, nor does anybody owe those of its messages; a gap
-after its crash is excused too. Damaged logs prove what they show, and nothing by what they lack.
+after its crash is excused too. A node that was started again counts as a new process, which has no
+past: see ``judge``. Damaged logs prove what they show, and nothing by what they lack.
 """
 
 from __future__ import annotations
@@ -83,10 +84,11 @@ def _judge(logs: Logs, tell: Callable[[int, int], None], optimistic: bool) -> Ve
     history = rebuild(logs)
     judge = Judge(history)
     found: dict[str, list[tuple[int, Ints]]] = defaultdict(list)
-    for index, node in enumerate(logs.nodes):
+    processes = (*logs.nodes, *logs.home)
+    for index, node in enumerate(processes):
         for kind, where, slots in judge.judge(node):
             found[kind].append((where, slots))
-        tell(index + 1, len(logs.nodes))
+        tell(index + 1, len(processes))
     for kind, where, slots in judge.judge_logs():
         found[kind].append((where, slots))
     return Verdict(

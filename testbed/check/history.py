@@ -25,11 +25,11 @@ Bools = NDArray[np.bool_]
 
 
 class Track(NamedTuple):
-    """One node's log in slots: slot is a delivery, ~slot a send."""
+    """One process's log in slots: slot is a delivery, ~slot a send."""
 
     events: Ints
     times: NDArray[np.int64]
-    crash: int | None
+    crash: int | None  # from here on gaps are excused
 
 
 class Links(NamedTuple):
@@ -67,8 +67,17 @@ class History:
         """The number of messages sent."""
         return self.slots - len(self.senders)
 
+    def since(self, process: int) -> Bools:
+        """Which slots happened after a process sent its first message, or are that."""
+        if process not in self.senders:
+            return np.zeros(self.slots, np.bool_)
+        index = self.senders.index(process)
+        known: Bools = self.past[:, index] > np.searchsorted(self.sender, index)
+        return known
+
     def addressed_to(self, node: int) -> Bools:
-        """Which slots hold a message that the node should deliver."""
+        """Which slots hold a message that the node, or a process of it, should deliver."""
+        node = self.logs.node(node)
         mask = self.to_all.copy()
         if node in self.to_some:
             mask[self.to_some[node]] = True
@@ -84,7 +93,7 @@ def rebuild(logs: Logs) -> History:
         node: Track(
             np.where(events < 0, ~slot_of[~events], slot_of[events]),
             np.frombuffer(logs.of[node].times, np.int64),
-            logs.of[node].crash,
+            0 if logs.of[node].restarted else logs.of[node].crash,
         )
         for node, events in _columns(logs)
     }
@@ -108,7 +117,8 @@ def rebuild(logs: Logs) -> History:
 
 
 def _columns(logs: Logs) -> list[tuple[int, Ints]]:
-    return [(n, np.frombuffer(logs.of[n].events, np.int32)) for n in logs.nodes if n in logs.of]
+    processes = (process for process in (*logs.nodes, *logs.home) if process in logs.of)
+    return [(process, np.frombuffer(logs.of[process].events, np.int32)) for process in processes]
 
 
 def _assign_slots(logs: Logs, sends: list[Ints]) -> tuple[Ints, list[Name], Ints]:

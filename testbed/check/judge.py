@@ -5,6 +5,11 @@ or never. For each sender take its messages to j in the order of sending and kee
 position so far at which j delivered one: that running maximum at the last message of m's past tells
 for all of them at once (m itself is among them, and no later than itself). Losses are kept out of
 it, so that order and gaps are judged apart.
+
+A node that was started again has forgotten everything and is judged as a new process. Others cannot
+know of it before they have delivered a message of it, or one that happened after such a message: of
+what is sent without that knowledge it may have any part, in any order. It owes no deliveries, and
+nobody owes those of its messages.
 """
 
 from __future__ import annotations
@@ -46,8 +51,10 @@ class Judge:
         self.history = history
         logs = history.logs
         self.doubtful = logs.doubtful | logs.missing
-        self.crashed = {node for node, log in logs.of.items() if log.crash is not None}
-        sender_crashed = np.array([node in self.crashed for node in history.senders], np.bool_)
+        ended = {process for process, log in logs.of.items() if log.crash is not None}
+        anew = {process for process, log in logs.of.items() if log.restarted}
+        self.crashed = {logs.node(process) for process in ended}
+        sender_crashed = np.array([s in ended | anew for s in history.senders], np.bool_)
         self.orphan = sender_crashed[history.sender]
         self.offset = history.sender.astype(np.int64)  # of each slot, to tell senders apart
 
@@ -63,10 +70,11 @@ class Judge:
         messages, first = delivered[sent], first[sent]
         position, addressed = self.positions(node), self.history.addressed_to(node)
         yield "misdelivered", node, messages[~addressed[messages]]
-        yield "order", node, messages[self._overtakes(messages, position, addressed)]
+        ordered = self._ordered_at(node)
+        yield "order", node, messages[self._overtakes(messages, position, ordered)]
         lost = addressed & (position == NOT_DELIVERED)
         if lost.any():
-            yield from self._losses(node, np.flatnonzero(lost).astype(np.int32))
+            yield from self._losses(node, lost)
             yield from self._gaps(node, messages, first, lost)
 
     def judge_logs(self) -> Iterator[Finding]:
@@ -90,9 +98,15 @@ class Judge:
 
     def cause_of(self, kind: str, node: int, effect: int) -> Bools:
         """Which messages make this delivery a fault, if they happened before it."""
-        addressed, position = self.history.addressed_to(node), self.positions(node)
+        addressed, position = self._ordered_at(node), self.positions(node)
         late: Bools = position > position[effect] if kind == "order" else position == NOT_DELIVERED
         return addressed & late
+
+    def _ordered_at(self, node: int) -> Bools:
+        """Which messages a node should deliver in order."""
+        history = self.history
+        addressed, log = history.addressed_to(node), history.logs.of.get(node)
+        return addressed & history.since(node) if log and log.restarted else addressed
 
     def _first_deliveries(self, node: int) -> NDArray[np.intp]:
         """Where in a node's log something is delivered that was not before."""
@@ -110,7 +124,13 @@ class Judge:
         yield "unsent", node, unsent[~unsure]
         yield "unjudged", node, unsent[unsure]
 
-    def _losses(self, node: int, lost: Ints) -> Iterator[Finding]:
+    def _losses(self, node: int, missing: Bools) -> Iterator[Finding]:
+        home = self.history.logs.home
+        if node in home:
+            return  # its successor answers for both
+        for before in (process for process in home if home[process] == node):
+            missing = missing & (self.positions(before) == NOT_DELIVERED)
+        lost = np.flatnonzero(missing).astype(np.int32)
         if node in self.crashed:
             yield "excused", node, lost
         elif node in self.doubtful:
@@ -132,7 +152,8 @@ class Judge:
         crash = self._track(node).crash
         excused = gap & (first >= crash) if crash is not None else np.zeros_like(gap)
         yield "excused_gap", node, messages[excused]
-        yield "unjudged" if node in self.doubtful else "gap", node, messages[gap & ~excused]
+        doubtful = self.history.logs.node(node) in self.doubtful
+        yield "unjudged" if doubtful else "gap", node, messages[gap & ~excused]
 
     def _running_maximum(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """For each slot the maximum over its sender's slots up to it."""

@@ -51,14 +51,26 @@ class LineError(ValueError):
 
 
 class NodeLog:
-    """What one node did; ``crash`` is the number of sends and deliveries before its first crash."""
+    """What one node did; ``crash`` is the number of sends and deliveries before its first crash.
 
-    __slots__ = ("crash", "events", "times")
+    A node that was started again is a new process: this is its log since then, and ``restarted``.
+    """
+
+    __slots__ = ("crash", "events", "restarted", "times")
 
     def __init__(self) -> None:
         self.events = array("i")
         self.times = array("q")
         self.crash: int | None = None
+        self.restarted = False
+
+    def begin_anew(self) -> NodeLog:
+        """The node has been started again; what it did before, which ended in a crash."""
+        before = NodeLog()
+        before.events, before.times, before.restarted = self.events, self.times, self.restarted
+        before.crash = len(self.events) if self.crash is None else self.crash
+        self.events, self.times, self.crash, self.restarted = array("i"), array("q"), None, True
+        return before
 
 
 class Logs:
@@ -67,6 +79,7 @@ class Logs:
     def __init__(self, nodes: Iterable[int]) -> None:
         self.nodes = tuple(sorted(set(nodes)))
         self.of: dict[int, NodeLog] = {}
+        self.home: dict[int, int] = {}  # the node of what had crashed before, in ``of`` as well
         self.numbers: dict[Name, int] = {}
         self.to: dict[int, Collection[int] | None] = {}  # of each message sent
         self.forged: list[tuple[int, int]] = []  # (node, number)
@@ -90,10 +103,17 @@ class Logs:
                 self._send(log, node, line)
             elif event == "crash" and log.crash is None:
                 log.crash = len(log.events)
+            elif event == "restart":
+                process = min(0, self.nodes[0]) - len(self.home) - 1  # a number that no node has
+                self.of[process], self.home[process] = log.begin_anew(), node
         except KeyError as error:
             raise LineError(f"no {error.args[0]!r}", node) from None
         except (TypeError, OverflowError) as error:
             raise LineError(str(error), node) from None
+
+    def node(self, process: int) -> int:
+        """The node of a process: itself, but for processes that crashed and have a successor."""
+        return self.home.get(process, process)
 
     def reject(self, file: str, line: int, reason: str) -> None:
         """Count a line that could not be used."""
@@ -154,7 +174,7 @@ def read_logs(nodes: Iterable[int], files: Sequence[Path], progress: Progress) -
         progress(done, total)
     # A node may have nothing to say. But if its file may be gone, or its lines may be among those
     # that could not be read, then its silence proves nothing.
-    shared = len(files) == 1 and len(logs.of) > 1
+    shared = len(files) == 1 and len(logs.of) > 1 + len(logs.home)
     if logs.malformed or not (shared or len(files) >= len(logs.nodes)):
         logs.missing.update(set(logs.nodes) - set(logs.of))
     return logs

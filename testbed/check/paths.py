@@ -94,7 +94,7 @@ def _steps(history: History, reach: _Reach, at: int) -> list[Step]:
         event = int(track.events[at])
         steps.append(
             Step(
-                onward.process,
+                history.logs.node(onward.process),
                 "send" if event < 0 else "deliver",
                 history.names[~event if event < 0 else event],
                 int(track.times[at]),

@@ -35,7 +35,7 @@ _SENTENCES = {
 
 
 class Where(NamedTuple):
-    """The places of one kind of finding: a node and a message each."""
+    """The places of one kind of finding: a process, mostly a node, and a message each."""
 
     nodes: NDArray[np.int64]
     slots: NDArray[np.int32]
@@ -109,8 +109,8 @@ class Verdict:
         if kind not in self.found or self.judge is None:
             return []
         nodes, slots = (column[:limit].tolist() for column in self.found[kind])
-        names = self.judge.history.names
-        return [(node, names[slot]) for node, slot in zip(nodes, slots, strict=True)]
+        names, home = self.judge.history.names, self.judge.history.logs.node
+        return [(home(process), names[slot]) for process, slot in zip(nodes, slots, strict=True)]
 
     def violations(self, limit: int = SHOWN) -> list[Violation]:
         """The first violations of each of the two kinds, each with its causal path."""
@@ -168,7 +168,8 @@ class Verdict:
     def _violation(judge: Judge, kind: str, node: int, effect: int) -> Violation:
         history: History = judge.history
         path = shortest_path(history, effect, judge.cause_of(kind, node, effect))
-        return Violation(kind, node, path[0].cause, history.names[effect], tuple(path))
+        home = history.logs.node(node)
+        return Violation(kind, home, path[0].cause, history.names[effect], tuple(path))
 
 
 class Finding(NamedTuple):

@@ -56,6 +56,7 @@ def digest_runs(paths: Sequence[Path], master: str) -> tuple[list[Digest], list[
     """The digests of these runs, and a sentence for each that could not be digested."""
     from testbed.digest import session
     from testbed.digest.digest import digest_runs as digest
+    from testbed.digest.digest import is_small
 
-    with session(master) as spark, progress_bar("digest") as progress:
+    with session(master, small=is_small(paths)) as spark, progress_bar("digest") as progress:
         return digest(spark, paths, progress)

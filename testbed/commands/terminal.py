@@ -47,6 +47,7 @@ def progress_bar(what: str) -> Iterator[Callable[[str, int, int], None]]:
         TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,
+        disable=not sys.stderr.isatty(),
     )
     tasks: dict[str, TaskID] = {}
     begun = bars.get_time()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
@@ -18,6 +19,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 
 from testbed.digest import logs, packets, summary, tables
+from testbed.digest.local import local_table
 from testbed.errors import UserError
 from testbed.experiment import load
 from testbed.pcap import open_captures
@@ -25,6 +27,7 @@ from testbed.rundir import RunDirectory, read_json, read_manifest
 
 Progress = Callable[[str, int, int], None]
 TABLES = ("events", "deliveries", "nodes", "sent", "hops", "links", "messages", "timeline")
+SMALL_BYTES = 64 << 20
 LARGE = ("events", "deliveries", "sent", "hops")
 
 
@@ -35,6 +38,14 @@ class Digest:
     path: Path
     summary: dict[str, Any]
     problems: list[str] = field(default_factory=list)
+
+
+def is_small(paths: Sequence[Path]) -> bool:
+    """Whether there is so little to read that Spark need not prepare for much."""
+    files = (
+        file for path in paths for part in ("events", "packets") for file in (path / part).glob("*")
+    )
+    return sum(file.stat().st_size for file in files) < SMALL_BYTES
 
 
 def digest_runs(
@@ -167,7 +178,7 @@ class _Writer:
             if written.exists():
                 shutil.move(written, file)
             else:
-                self._spark.createDataFrame([], schema).write.parquet(str(file))
+                local_table(self._spark, [], schema).write.parquet(str(file))
         shutil.rmtree(source.path / "tables", ignore_errors=True)
         part.rename(source.path / "tables")
 
@@ -184,15 +195,22 @@ def _digest(
     ends = _ends(spark, sources, events, hops)
     delivered = write("deliveries", logs.deliveries(events))
     queued = logs.queues(events, delivered, ends).persist()
-    nodes = write("nodes", logs.nodes(events, delivered, queued))
-    links = write("links", tables.links(configured, hops, ends))
-    write("messages", tables.messages(events, delivered, sent, hops))
-    write("timeline", tables.timeline(spark, events, queued, hops, ends))
+    with ThreadPoolExecutor() as at_once:  # none needs another
+        writing = {
+            name: at_once.submit(write, name, table)
+            for name, table in {
+                "nodes": logs.nodes(events, delivered, queued),
+                "links": tables.links(configured, hops, ends),
+                "messages": tables.messages(events, delivered, sent, hops),
+                "timeline": tables.timeline(spark, events, queued, hops, ends),
+            }.items()
+        }
+        written = {name: task.result() for name, task in writing.items()}
     queued.unpersist()
     if seen is not None:
         seen.unpersist()
-    of_logs = summary.from_logs(delivered, nodes, {s.run: s.processes for s in sources})
-    of_packets = summary.from_packets(sent, hops, links)
+    of_logs = summary.from_logs(delivered, written["nodes"], {s.run: s.processes for s in sources})
+    of_packets = summary.from_packets(sent, hops, written["links"])
     return {
         run: {"duration_ms": end / 1e6, **of_logs[run], **of_packets.get(run, {})}
         for run, end in ends.collect()
@@ -239,7 +257,7 @@ def _simulated(
 
 
 def _all(spark: SparkSession, parts: Sequence[DataFrame], schema: str) -> DataFrame:
-    none = spark.createDataFrame([], schema)
+    none = local_table(spark, [], schema)
     return reduce(DataFrame.union, (part.select(none.columns) for part in parts), none)
 
 
@@ -258,7 +276,7 @@ def _links(spark: SparkSession, sources: Sequence[_Source]) -> DataFrame:
         for ends in ((link["a"], link["b"]), (link["b"], link["a"]))
     ]
     schema = "run int, tail int, head int, delay_ns bigint, bandwidth_bps bigint"
-    return spark.createDataFrame(rows, schema)
+    return local_table(spark, rows, schema)
 
 
 def _ends(
@@ -275,4 +293,4 @@ def _ends(
         seems = times.groupBy("run").agg(f.max("at").alias("end")).collect()
         ends = {source.run: 0 for source in sources} | dict(map(tuple, seems)) | ends
     rows = [(run, max(1, end)) for run, end in ends.items()]
-    return spark.createDataFrame(rows, "run int, end bigint")
+    return local_table(spark, rows, "run int, end bigint")

@@ -18,6 +18,7 @@ from pathlib import Path
 from pyspark.sql import Column, DataFrame, Observation, SparkSession, Window
 from pyspark.sql import functions as f
 
+from testbed.digest.local import local_table
 from testbed.digest.logs import SO_FAR
 from testbed.digest.source import packets
 from testbed.framing import ETHERNET, IP, UDP
@@ -50,7 +51,7 @@ def read_captures(
 ) -> DataFrame:
     """Every packet of a run that came in at a switch: when, where, and where from."""
     ends = [(int(index), tail, head) for index, (tail, head) in interfaces.items()]
-    places = f.broadcast(spark.createDataFrame(ends, "interface int, tail int, head int"))
+    places = f.broadcast(local_table(spark, ends, "interface int, tail int, head int"))
     everybody = f.when(f.col("destination_ip") >= MULTICAST_NET, processes - 1).otherwise(1)
     return (
         packets(spark, [directory], CAPTURED)

@@ -27,12 +27,24 @@ MASTERS = re.compile(
     r"|spark://[^:/,]+:\d+(,[^:/,]+:\d+)*"
 )
 PROBE_S = 5
+SMALL = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
 ANSWER_S = 20  # a master that takes connections and then says nothing
 
 
 @contextmanager
-def session(master: str = "local[*]", memory: str = "1g") -> Iterator[SparkSession]:
+def session(
+    master: str = "local[*]", memory: str = "1g", small: bool = False
+) -> Iterator[SparkSession]:
     """Spark with the ``pcap`` source; inside another such context it is the same one.
+
+    Where there is little to do, most of Spark's time goes into compiling what it will do; for
+    ``small`` data it does not, which takes half the time.
 
     What the Java process writes is kept from the terminal: what goes wrong is told by exceptions.
     A ``UserError`` that is raised in one of Spark's Python processes comes out as such.
@@ -47,7 +59,8 @@ def session(master: str = "local[*]", memory: str = "1g") -> Iterator[SparkSessi
         yield active
         return
     with tempfile.TemporaryFile() as log:
-        gateway = _launch(master, memory, log)
+        settings = _settings(master, memory) | (SMALL if small else {})
+        gateway = _launch(settings, log)
         try:
             spark = SparkSession(_connect(master, gateway))
             _set_up(spark)
@@ -119,16 +132,16 @@ def _settings(master: str, memory: str) -> dict[str, str]:
     return settings
 
 
-def _launch(master: str, memory: str, log: IO[bytes]) -> Any:
+def _launch(settings: dict[str, str], log: IO[bytes]) -> Any:
     """Start the Java process; it ends when this one does, however that comes."""
     from pyspark import SparkConf, java_gateway
     from pyspark.errors import PySparkRuntimeError
 
     launch: Any = java_gateway.launch_gateway
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    if master.startswith("local"):
+    if "spark.driver.bindAddress" in settings:
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    conf = SparkConf(loadDefaults=False).setAll([*_settings(master, memory).items()])
+    conf = SparkConf(loadDefaults=False).setAll([*settings.items()])
     try:
         return launch(conf, {"stdout": log, "stderr": log})
     except PySparkRuntimeError:

@@ -35,7 +35,7 @@ class Alarm:
         return int(self._file)
 
     def set(self, at_ns: int) -> None:
-        """Go off at that time of the monotonic clock, and not before."""
+        """Go off at that time of the monotonic clock, and not before; if it is 0, never."""
         if at_ns != self._set_to:
             specification = _Specification(0, 0, at_ns // _NS_PER_S, at_ns % _NS_PER_S)
             if _libc.timerfd_settime(self._file, _ABSOLUTE, ctypes.byref(specification), None) != 0:

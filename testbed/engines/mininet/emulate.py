@@ -8,17 +8,25 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from math import prod
 from pathlib import Path
 
 from testbed.capture import Capture
+from testbed.engines.mininet.conditions import Conditions
 from testbed.engines.mininet.controller import Controller
+from testbed.engines.mininet.drops import drops
+from testbed.engines.mininet.harm import Harm
 from testbed.engines.mininet.hosts import Hosts
 from testbed.engines.mininet.net import emulated_network
 from testbed.engines.mininet.plan import PORT, Plan, build
-from testbed.experiment import load
+from testbed.errors import UserError
+from testbed.experiment import Experiment, load
+from testbed.faults import Fault, Faults, Reordering, Slow
+from testbed.framing import ETHERNET
 from testbed.network import Network
 from testbed.rundir import read_json, read_manifest, run_id
+from testbed.seeds import stream
 
 QUIET_S = 2.0  # a slow machine may pause for long
 # what comes in at a switch: the first fragment has the port, the others only the offset
@@ -35,6 +43,7 @@ def emulate(directory: Path, progress: Progress) -> None:
     plan = build(content, experiment.transport.mtu)
     (directory / "hosts").mkdir(exist_ok=True)
     run = run_id(read_manifest(directory))
+    faults, conditions = fault_schedule(experiment, network), Conditions(plan)
     progress("network", 0, 1)
     with (
         emulated_network(plan) as net,
@@ -45,12 +54,14 @@ def emulate(directory: Path, progress: Progress) -> None:
         controller.wait_until_ready()
         progress("network", 1, 1)
         with (
-            Hosts(experiment, network, run, directory, net.namespaces) as hosts,
+            Hosts(experiment, network, run, directory, net.namespaces, faults.awaited()) as hosts,
+            Harm(faults, conditions, hosts) as harm,
             Capture(directory / "packets", FILTER) as capture,
         ):
-            dropped_before = packets_dropped_by_the_kernel()
-            figures = hosts.run(lambda done, of: progress("emulate", done, of), quiet_s(plan))
-            dropped = packets_dropped_by_the_kernel() - dropped_before
+            before = drops(net.namespaces)
+            quiet = quiet_s(plan, experiment.faults)
+            figures = hosts.run(lambda done, of: progress("emulate", done, of), quiet, harm)
+            dropped = {key: n - before[key] for key, n in drops(net.namespaces).items()}
     start = time.time_ns() - time.monotonic_ns() + hosts.start
     result = {
         "start_unix_ns": start,
@@ -58,19 +69,29 @@ def emulate(directory: Path, progress: Progress) -> None:
         "warm_ups_missing": hosts.cold,
         "captured": capture.counts.captured,
         "capture_dropped": capture.counts.dropped,
-        "kernel_dropped": dropped,
+        "dropped": dropped,
+        "cut_short": hosts.cut_short,
+        "conditions": conditions.history,
         "interfaces": {plan.indexes[name]: ends for name, ends in plan.arrivals.items()},
     }
     (directory / "emulation.json").write_text(json.dumps(result, indent=1) + "\n")
 
 
-def quiet_s(plan: Plan) -> float:
-    """How long nothing must move before a run is over: longer than the slowest link's delay."""
-    slowest = max(link.delay_ns for link in plan.links) / 1e9
-    return QUIET_S + 2 * slowest
+def quiet_s(plan: Plan, faults: Sequence[Fault]) -> float:
+    """How long nothing must move before a run is over: longer than a packet takes for any link."""
+    slowness = prod(fault.factor for fault in faults if isinstance(fault, Slow))
+    late = max((fault.late_ms for fault in faults if isinstance(fault, Reordering)), default=0.0)
+    slowest = max(
+        link.delay_ns / 1e9 + slowness * (plan.mtu + ETHERNET) * 8 / link.bandwidth_bps
+        for link in plan.links
+    )
+    return QUIET_S + 2 * (slowest + late / 1e3)
 
 
-def packets_dropped_by_the_kernel() -> int:
-    """Packets that found no room between two interfaces, on the whole machine, since it started."""
-    lines = Path("/proc/net/softnet_stat").read_text().splitlines()
-    return sum(int(line.split()[1], 16) for line in lines)
+def fault_schedule(experiment: Experiment, network: Network) -> Faults:
+    """The faults of a run, the same as on any engine."""
+    rng = stream(experiment.seed, "faults")
+    try:
+        return Faults(experiment.faults, network.graph, rng, experiment.workload.duration)
+    except ValueError as error:
+        raise UserError(f"{experiment.file or experiment.name}: fault: {error}") from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from testbed.engines.mininet.fidelity import judge, replay
+from testbed.engines.mininet.fidelity import Troubles, judge, replay
 from testbed.measures import Meter, Sent, summarise
 from testbed.network import Network
 from testbed.pcap import read_packets
@@ -16,17 +16,20 @@ def figures(network: Network, directory: RunDirectory) -> dict[str, Any]:
     raw = read_json(directory.path / "emulation.json", "the emulation did not end well")
     interfaces = {int(index): tuple(ends) for index, ends in raw["interfaces"].items()}
     packets = read_packets(directory.path / "packets")
-    carried, errors = replay(packets, interfaces, network.graph)
-    fidelity = judge(errors, raw["capture_dropped"] + raw["kernel_dropped"])
+    troubles = Troubles(raw["conditions"], raw["start_unix_ns"])
+    carried, errors = replay(packets, interfaces, network.graph, troubles)
+    dropped = raw["capture_dropped"] + sum(raw["dropped"].values())
+    fidelity = judge(errors, dropped, carried.hops - len(errors))
     malformed = sum(host["malformed"] for host in raw["hosts"])
     directory.manifest["fidelity"] = fidelity.to_json()
     directory.manifest["start_unix_ns"] = raw["start_unix_ns"]
     directory.manifest["counters"] = {
         "captured": raw["captured"],
         "capture_dropped": raw["capture_dropped"],
-        "kernel_dropped": raw["kernel_dropped"],
+        **raw["dropped"],
         "warm_ups_missing": raw["warm_ups_missing"],
         "malformed": malformed,
+        "cut_short": int(raw["cut_short"]),
     }
     sent = Sent()
     for host in raw["hosts"]:

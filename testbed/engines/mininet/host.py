@@ -20,6 +20,7 @@ from typing import Any
 
 from protocols import Message, Multicast, Place, Send, WireError
 from testbed.engines.mininet.alarm import Alarm
+from testbed.engines.mininet.board import Board
 from testbed.engines.mininet.plan import MULTICAST_IP, PORT, host_ip
 from testbed.events import EventLog
 from testbed.experiment import Experiment
@@ -44,8 +45,7 @@ class StopHostError(Exception):
 class Host:
     """The ``Network`` of one node: a UDP socket, a clock, and what is to be done when.
 
-    ``activity`` has a counter for each host of datagrams sent and received, which whoever waits for
-    quiet can see.
+    On the ``board`` it counts the datagrams that it sends and receives, and the timers that are set.
     """
 
     def __init__(
@@ -55,7 +55,8 @@ class Host:
         network: Network,
         run: int,
         log: EventLog,
-        activity: memoryview[int],
+        board: Board,
+        incarnation: int = 0,
     ) -> None:
         processes = network.processes
         self.me = me
@@ -64,14 +65,17 @@ class Host:
         self.senders = {address: node for node, address in enumerate(self.addresses)}
         self.meter = Meter()
         self.log = log
-        place = Place(me, processes, network.neighbours(me), stream(experiment.seed, "node", me))
+        name = ("node", me, incarnation) if incarnation else ("node", me)
+        rng = stream(experiment.seed, *name)
+        place = Place(me, processes, network.neighbours(me), rng, incarnation)
         protocol = experiment.process(place)
         self.codec = protocol.codec(run, processes)
         self.node = Node(protocol, experiment.workload, self, self.log, self.meter)
         self.timers: dict[Hashable, int] = {}
         self.sent = Sent()
         self.malformed = 0
-        self.activity = activity
+        self.incarnation = incarnation
+        self.board = board
         self.start = 0
         self.agenda: list[tuple[int, int, Callable[[], None]]] = []
         self._entries = 0
@@ -130,6 +134,8 @@ class Host:
         """From the agreed instant until somebody says stop."""
         self.start = start
         with suppress(StopHostError):
+            if self.incarnation:
+                self.node.announce(self.now())
             while True:
                 if self.agenda and self.agenda[0][0] <= self.now():
                     heappop(self.agenda)[2]()
@@ -157,11 +163,13 @@ class Host:
     def set_timer(self, node: Node, timer: Hashable, delay: int) -> None:
         """An entry of the agenda; the newest of a name is the one that counts."""
         self.timers[timer] = self._entries + 1
+        self.board.timers[self.me] = len(self.timers)
         self._at(self.now() + delay, partial(self._expire, timer, self._entries + 1))
 
     def cancel_timer(self, node: Node, timer: Hashable) -> None:
         """Its entry in the agenda finds nothing to do."""
         self.timers.pop(timer, None)
+        self.board.timers[self.me] = len(self.timers)
 
     def figures(self) -> dict[str, Any]:
         """What this host counted, as plain data."""
@@ -182,6 +190,7 @@ class Host:
         if self.timers.get(timer) == entry:
             del self.timers[timer]
             self.node.timeout(timer, self.now())
+            self.board.timers[self.me] = len(self.timers)
 
     def _arrived_before(self, at: int) -> bool:
         """Wait for a datagram, but not beyond that time of the run's clock."""
@@ -189,7 +198,7 @@ class Host:
         return any(file == self.socket.fileno() for file, _ in self.poll.poll())
 
     def _receive(self, data: bytes, address: tuple[str, int]) -> None:
-        self.activity[self.me] += 1
+        self.board.moved[self.me] += 1
         sender = self.senders.get(address)
         try:
             message = self.codec.decode(data)
@@ -206,7 +215,7 @@ class Host:
             raise ValueError(
                 f"a message of {len(data)} bytes; a datagram holds {LONGEST_DATAGRAM} at most"
             )
-        self.activity[self.me] += 1
+        self.board.moved[self.me] += 1
         fragments = len(frames(len(data), self.mtu, "udp"))
         self.sent.add(receivers, fragments, message)
         return data

@@ -26,6 +26,8 @@ LOOPBACK = 1
 _NETLINK_GENERIC = 16
 _SIOCETHTOOL, _GET_TX_CHECKSUM, _SET_TX_CHECKSUM = 0x8946, 0x16, 0x17
 _BACKLOG = Path("/proc/sys/net/core/netdev_max_backlog")
+_ICMP_RATE_LIMIT = Path("/proc/sys/net/ipv4/icmp_ratelimit")
+_NEVER_MS = 2_000_000_000  # between two messages to one host, and before the first
 _log = logging.getLogger(__name__)
 
 
@@ -79,6 +81,11 @@ def silence_ipv6() -> None:
     for which in ("all", "default"):
         with suppress(FileNotFoundError):  # a kernel without IPv6
             Path(f"/proc/sys/net/ipv6/conf/{which}/disable_ipv6").write_text("1")
+
+
+def silence_icmp() -> None:
+    """Have this namespace send no error messages: to say that nobody listens would load links."""
+    _ICMP_RATE_LIMIT.write_text(str(_NEVER_MS))
 
 
 def checksum_in_software(some_socket: socket.socket, interface: str) -> None:

@@ -73,6 +73,7 @@ class EmulatedNetwork(Mininet):
 
     def _make_host(self, node: int, namespace: int, home: int) -> None:
         machine.silence_ipv6()
+        machine.silence_icmp()
         index = names.HOST_INDEX
         port = names.switch_interface(node, names.HOST_PORT)
         inside = End(

@@ -32,11 +32,15 @@ class NetlinkError(OSError):
 
 @dataclass(frozen=True)
 class Request:
-    """A request, and in words what it does, for the error message."""
+    """A request, and in words what it does, for the error message.
+
+    What it makes must not be there yet, unless it may ``change`` it.
+    """
 
     kind: int
     body: bytes
     what: str
+    change: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,8 +75,9 @@ class Netlink:
             message = b""
             for number in range(first, last + 1):
                 # Refusals come unasked; so it is enough to be told that the last one is done.
-                flags = _REQUEST | _CREATE | _EXCL | (_ACK if number == last else 0)
                 request = requests[number]
+                flags = _REQUEST | _CREATE | (0 if request.change else _EXCL)
+                flags |= _ACK if number == last else 0
                 message += _message(request.kind, flags, number, request.body)
             self.socket.send(message)
             done = False
@@ -134,6 +139,12 @@ def veth(one: End, two: End, mtu: int) -> Request:
 def link_up(index: int) -> Request:
     """Bring an interface up that is there already."""
     return Request(SETLINK, _interface(index, IFF_UP), f"bring up interface {index}")
+
+
+def link_down(index: int) -> Request:
+    """Take an interface down; what waits in its queue is gone."""
+    body = struct.pack("=BxHiII", socket.AF_UNSPEC, 0, index, 0, IFF_UP)
+    return Request(SETLINK, body, f"take down interface {index}")
 
 
 def address(index: int, ip: str) -> Request:

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.engines.mininet.ovs_daemons import OpenVSwitchError, open_vswitch
+from testbed.engines.mininet.ovs_daemons import OpenVSwitchError, call_switch, open_vswitch
 from testbed.errors import UserError
 
 _VARIABLES = ("OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR")
@@ -87,6 +87,11 @@ def port_numbers() -> dict[str, int]:
             answer += more
     rows = json.loads(answer)["result"][0]["rows"]
     return {row["name"]: row["ofport"] for row in rows if isinstance(row["ofport"], int)}
+
+
+def datapath_statistics() -> str:
+    """What Open vSwitch counted, as `ovs-appctl dpctl/show` prints it."""
+    return str(call_switch(Path(os.environ["OVS_RUNDIR"]), "dpctl/show", []))
 
 
 def quiet_words() -> list[str]:

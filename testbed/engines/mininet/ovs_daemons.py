@@ -71,9 +71,14 @@ def _warp(directory: Path) -> None:
     handle packets, and loses them all. In virtual time the guest lets the first seconds pass before
     anything starts; in real time nobody wants to wait for them.
     """
-    pid = (directory / "ovs-vswitchd.pid").read_text().strip()
     milliseconds = str(int(_CPU_COUNT_PERIOD_S * 1500))
-    _call(directory / f"ovs-vswitchd.{pid}.ctl", "time/warp", [milliseconds])
+    call_switch(directory, "time/warp", [milliseconds])
+
+
+def call_switch(directory: Path, method: str, parameters: list[Any]) -> Any:
+    """Have ovs-vswitchd do what `ovs-appctl` would ask of it, and return its answer."""
+    pid = (directory / "ovs-vswitchd.pid").read_text().strip()
+    return _call(directory / f"ovs-vswitchd.{pid}.ctl", method, parameters)
 
 
 def _run(program: str, *arguments: str) -> None:

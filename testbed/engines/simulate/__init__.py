@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any
 
 from protocols import Place
+from testbed.engines.simulate.channels import Channels
+from testbed.engines.simulate.faulty import Faulty
+from testbed.engines.simulate.links import EVENTS_PER_TICK
 from testbed.engines.simulate.network import SimulatedNetwork
 from testbed.engines.simulate.packets import PacketTable
+from testbed.errors import UserError
 from testbed.events import EventLog
 from testbed.experiment import Experiment
 from testbed.measures import Meter, summarise
@@ -17,8 +21,10 @@ from testbed.network import Network
 from testbed.node import Node
 from testbed.rundir import RunDirectory
 from testbed.seeds import stream
+from topologies.channels import ExponentialChannels
 
 Progress = Callable[[str, int, int], None]
+TOO_MANY = 10  # times as many deliveries as are due
 
 
 def run(
@@ -35,42 +41,49 @@ def run(
     return simulation.summary()
 
 
+class EndlessError(Exception):
+    """The processes deliver far more than there is to deliver: the oracle will say what."""
+
+
 class Simulation:
     """All nodes of an experiment, the network between them, and the workload that drives them."""
 
     def __init__(self, experiment: Experiment, network: Network, log: EventLog) -> None:
         processes = network.processes
+        self.experiment = experiment
+        self.log = log
         self.meter = Meter()
-        self.network = SimulatedNetwork(
-            network.graph,
-            metric=experiment.transport.routing,
-            framing=experiment.transport.framing,
-            mtu=experiment.transport.mtu,
-            rng=stream(experiment.seed, "loss"),
-        )
-        self.nodes = [
-            Node(
-                experiment.process(
-                    Place(
-                        me, processes, network.neighbours(me), stream(experiment.seed, "node", me)
-                    )
-                ),
-                experiment.workload,
-                self.network,
-                log,
-                self.meter,
-            )
-            for me in range(processes)
-        ]
+        self.network = _network(experiment, network)
+        self.neighbours = [network.neighbours(me) for me in range(processes)]
+        self.nodes = [self.node(me) for me in range(processes)]
+        self.dead: set[int] = set()
         self.network.receivers = [node.receive for node in self.nodes]
         self.expected = 0
         self._schedule(experiment, processes)
+        if experiment.faults:
+            Faulty(self, experiment, network)
+
+    def node(self, me: int, incarnation: int = 0) -> Node:
+        """A process at its beginning."""
+        experiment, processes = self.experiment, len(self.neighbours)
+        name = ("node", me, incarnation) if incarnation else ("node", me)
+        rng = stream(experiment.seed, *name)
+        place = Place(me, processes, self.neighbours[me], rng, incarnation)
+        protocol = experiment.process(place)
+        return Node(protocol, experiment.workload, self.network, self.log, self.meter)
 
     def run(self, progress: Progress) -> None:
         """Until nothing is under way and nobody sends any more."""
         scheduler = self.network.scheduler
-        scheduler.tick = lambda: progress("simulate", self.meter.deliveries, self.expected)
-        scheduler.run()
+
+        def tick() -> None:
+            progress("simulate", self.meter.deliveries, self.expected)
+            if self.meter.deliveries > TOO_MANY * max(self.expected, EVENTS_PER_TICK):
+                raise EndlessError
+
+        scheduler.tick = tick
+        with suppress(EndlessError):
+            scheduler.run()
 
     def summary(self) -> dict[str, Any]:
         """The run's figures."""
@@ -83,6 +96,35 @@ class Simulation:
         workload = experiment.workload
         scheduler = self.network.scheduler
         sends = list(workload.sends(processes, stream(experiment.seed, "workload")))
-        self.expected = len(sends) * (1 + workload.answers_per_message()) * processes
+        deliveries = sum(processes if to is None else len(to) for _, _, _, to in sends)
+        self.expected = deliveries * (1 + workload.answers_per_message())
+        try:
+            warm_at = workload.warm_at(sends)
+        except ValueError as error:
+            raise UserError(f"{experiment.file or experiment.name}: workload: {error}") from None
+        if warm_at:
+            scheduler.call_at(warm_at, self.meter.counted.clear)
         for at, node, payload, to in sends:
-            scheduler.call_at(at, partial(self.nodes[node].multicast, payload, at, to))
+            scheduler.call_at(at, partial(self._send, node, payload, to))
+
+    def _send(self, node: int, payload: bytes, to: frozenset[int] | None) -> None:
+        """The application sends, unless it is dead; one that stands still does so later."""
+        if node in self.dead:
+            return
+        process = self.nodes[node]
+        self.network.when_awake(
+            node, lambda: process.multicast(payload, self.network.scheduler.now, to)
+        )
+
+
+def _network(experiment: Experiment, network: Network) -> SimulatedNetwork:
+    transport, rng = experiment.transport, stream(experiment.seed, "loss")
+    if isinstance(topology := experiment.topology, ExponentialChannels):
+        return Channels(topology.nodes, topology.mean_ms, framing=transport.framing, rng=rng)
+    return SimulatedNetwork(
+        network.graph,
+        metric=transport.routing,
+        framing=transport.framing,
+        mtu=transport.mtu,
+        rng=rng,
+    )

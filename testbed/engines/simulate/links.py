@@ -9,6 +9,9 @@ packets are under way.
 The heap holds plain integers, ``time << LINK_BITS | link``: they compare several times faster than
 tuples. Link 0 stands for calls. So at equal times calls come first, in the order in which they were
 asked for, and then packets in the order of their links.
+
+A link in an unusual condition loses packets before they enter its queue, takes them in twice, or takes
+them in late, after others that came later. One that goes down loses all that it holds.
 """
 
 from __future__ import annotations
@@ -17,9 +20,11 @@ import gc
 import random
 from collections import deque
 from collections.abc import Callable
-from heapq import heappop, heappush, heapreplace
+from functools import partial
+from heapq import heapify, heappop, heappush, heapreplace
 
 from protocols import Message
+from testbed.faults import Condition
 
 NS_PER_S = 1_000_000_000
 EVENTS_PER_TICK = 1 << 15
@@ -58,8 +63,10 @@ class Link:
     """One direction of a link, and what is counted on it."""
 
     __slots__ = (
+        "condition",
         "delay",
         "dropped",
+        "duplicated",
         "flight",
         "free_at",
         "head",
@@ -67,6 +74,7 @@ class Link:
         "longest",
         "loss",
         "lost",
+        "nominal",
         "number",
         "packets",
         "tail",
@@ -90,16 +98,17 @@ class Link:
         self.number = number
         self.tail, self.head = tail, head
         self.delay = delay
-        self.transmission = transmission
+        self.transmission = self.nominal = transmission
         self.limit = limit  # packets that may wait; 0 is no limit
         self.loss = loss
+        self.condition = Condition(loss=loss) if loss else None  # if there is anything unusual
         self.free_at = 0
         self.flight: deque[tuple[int, Hop, Packet]] = deque()
         self.waiting: deque[int] = deque()  # when those that wait will start; some may have
         self.longest = 0
         self.packets = 0
         self.time = 0  # packets × nanoseconds that they spent waiting and on the link
-        self.dropped = self.lost = 0
+        self.dropped = self.lost = self.duplicated = 0
 
     def queue(self, now: int) -> int:
         """How many packets wait for their turn."""
@@ -107,6 +116,15 @@ class Link:
         while waiting and waiting[0] <= now:
             waiting.popleft()
         return len(waiting)
+
+    def suffer(self, condition: Condition) -> None:
+        """From now on the link is like this, on top of what it was configured to lose."""
+        whole = condition._replace(loss=1 - (1 - self.loss) * (1 - condition.loss))
+        self.condition = None if whole == Condition() else whole
+        self.transmission = self.nominal
+        if condition.slowness != 1:
+            slower = max(1, round(self.nominal.bps / condition.slowness))
+            self.transmission = type(self.nominal)(slower)
 
 
 class Hop:
@@ -164,11 +182,21 @@ class Scheduler:
         heappush(self._heap, time << LINK_BITS)
         return call
 
-    def transmit(self, hop: Hop, packet: Packet, now: int) -> None:
-        """Queue a packet on a hop's link."""
+    def cut(self, link: Link) -> None:
+        """All that waits for a link and travels on it is lost."""
+        if link.flight:
+            self._heap.remove(link.flight[0][0])
+            heapify(self._heap)
+        link.lost += len(link.flight)
+        link.flight.clear()
+        link.waiting.clear()
+        link.free_at = 0
+
+    def transmit(self, hop: Hop, packet: Packet, now: int, admitted: bool = False) -> None:
+        """Queue a packet on a hop's link, if the link's condition admits it."""
         link = hop.link
-        if link.loss and self._rng.random() < link.loss:
-            link.lost += 1
+        if link.condition is not None and not admitted:
+            self._admit(link.condition, hop, packet, now)
             return
         start = link.free_at
         if start > now:
@@ -192,6 +220,26 @@ class Scheduler:
         flight.append((key, hop, packet))
         if self.record is not None:
             self.record(hop, packet, now, start, arrival)
+
+    def _admit(self, condition: Condition, hop: Hop, packet: Packet, now: int) -> None:
+        draw, link = self._rng.random, hop.link
+        if not condition.up or (condition.loss and draw() < condition.loss):
+            link.lost += 1
+            return
+        twice = condition.duplication and draw() < condition.duplication
+        link.duplicated += bool(twice)
+        for _ in range(2 if twice else 1):
+            if condition.reordering and draw() < condition.reordering:
+                self.call_at(now + condition.late_ns, partial(self._admit_late, hop, packet))
+            else:
+                self.transmit(hop, packet, now, True)
+
+    def _admit_late(self, hop: Hop, packet: Packet) -> None:
+        condition = hop.link.condition
+        if condition is None or condition.up:
+            self.transmit(hop, packet, self.now, True)
+        else:
+            hop.link.lost += 1
 
     def run(self) -> int:
         """Work until nothing is left to do; the number of events."""

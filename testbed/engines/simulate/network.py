@@ -10,10 +10,11 @@ import networkx as nx
 
 from protocols import Message
 from testbed.engines.simulate.links import Call, Hop, Link, Packet, Scheduler, Transmission
+from testbed.faults import Condition
 from testbed.framing import Framing, frames
 from testbed.measures import Carried, Sent
 from testbed.node import Node
-from topologies.routing import Metric, children, path, shortest_path_tree
+from topologies.routing import UNREACHED, Metric, children, path, shortest_path_tree
 
 Receive = Callable[[Message, int, int], None]
 
@@ -30,12 +31,14 @@ class SimulatedNetwork:
         mtu: int,
         rng: random.Random,
     ) -> None:
-        self.graph = graph
+        self.graph = graph.copy()  # without the links that are down
         self.metric: Metric = metric
         self.framing: Framing = framing
         self.mtu = mtu
         self.links = directed_links(graph)
-        self.scheduler = Scheduler(list(self.links.values()), self._arrive, rng)
+        self.nowhere = Link(len(self.links) + 1, -1, -1, 0, Transmission(1), 0, 0.0)
+        self.nowhere.suffer(Condition(up=False))
+        self.scheduler = Scheduler([*self.links.values(), self.nowhere], self._arrive, rng)
         self.receivers: list[Receive] = []  # what each node does with a message
         self.sent = Sent()
         self._trees: dict[int, list[int]] = {}
@@ -43,6 +46,7 @@ class SimulatedNetwork:
         self._multicast_routes: dict[tuple[int, tuple[int, ...]], tuple[Hop, ...]] = {}
         self._partial: dict[tuple[int, int], int] = {}
         self._timers: dict[tuple[int, Hashable], Call] = {}
+        self._asleep: dict[int, list[Callable[[], None]]] = {}
 
     def unicast(self, sender: int, peers: tuple[int, ...], message: Message) -> None:
         """A copy for each peer along its shortest path."""
@@ -64,7 +68,7 @@ class SimulatedNetwork:
 
     def carried(self) -> Carried:
         """What the links have carried so far."""
-        links = self.links.values()
+        links = [*self.links.values(), self.nowhere]
         return Carried(
             hops=sum(link.packets for link in links),
             wire_bytes=self.scheduler.wire_bytes,
@@ -72,13 +76,28 @@ class SimulatedNetwork:
             longest_queue=max(link.longest for link in links),
             lost=sum(link.lost for link in links),
             dropped=sum(link.dropped for link in links),
+            duplicated=sum(link.duplicated for link in links),
         )
+
+    def set_link(self, a: int, b: int, condition: Condition) -> None:
+        """Both directions are like this from now on; packets on their way keep their route."""
+        for ends in ((a, b), (b, a)):
+            self.links[ends].suffer(condition)
+            if not condition.up:
+                self.scheduler.cut(self.links[ends])
+        if condition.up != self.graph.has_edge(a, b):
+            self._reroute(a, b, condition.up)
 
     def set_timer(self, node: Node, timer: Hashable, delay: int) -> None:
         """A timer set again replaces the one before."""
         self.cancel_timer(node, timer)
 
         def expire() -> None:
+            if self._timers.get((node.id, timer)) is not call:  # cancelled while the node slept
+                return
+            if node.id in self._asleep:
+                self._asleep[node.id].append(expire)
+                return
             del self._timers[node.id, timer]
             node.timeout(timer, self.scheduler.now)
 
@@ -91,6 +110,28 @@ class SimulatedNetwork:
         if call is not None:
             call.cancel()
 
+    def pause(self, node: int) -> None:
+        """Whatever happens to a node waits until it is resumed."""
+        self._asleep.setdefault(node, [])
+
+    def resume(self, node: int) -> None:
+        """What has waited happens now, in its order."""
+        for happen in self._asleep.pop(node, ()):
+            happen()
+
+    def when_awake(self, node: int, happen: Callable[[], None]) -> None:
+        """Have something happen to a node, now unless it sleeps."""
+        if node in self._asleep:
+            self._asleep[node].append(happen)
+        else:
+            happen()
+
+    def kill(self, node: int) -> None:
+        """A node's timers are cancelled; nothing happens to it any more."""
+        self._asleep.pop(node, None)
+        for key in [key for key in self._timers if key[0] == node]:
+            self._timers.pop(key).cancel()
+
     def _cut(self, sender: int, message: Message, receivers: int) -> list[Packet]:
         """The packets of a message that goes to so many receivers, accounted."""
         sizes = frames(message.size, self.mtu, self.framing)
@@ -101,14 +142,14 @@ class SimulatedNetwork:
         ]
 
     def _arrive(self, node: int, packet: Packet, now: int) -> None:
-        """A message is whole when all its fragments are here; links keep them in order."""
+        """A message is whole when all its fragments are here; each is a bit, as some come twice."""
         if packet.fragments > 1:
             key = (node, packet.copy)
-            arrived = self._partial.get(key, 0) + 1
-            if arrived < packet.fragments:
+            arrived = self._partial.get(key, 0) | 1 << packet.fragment
+            if arrived + 1 < 1 << packet.fragments:
                 self._partial[key] = arrived
                 return
-            del self._partial[key]
+            self._partial.pop(key, None)
         self.receivers[node](packet.message, packet.sender, now)
 
     def _tree(self, root: int) -> list[int]:
@@ -116,10 +157,25 @@ class SimulatedNetwork:
             self._trees[root] = shortest_path_tree(self.graph, root, self.metric)
         return self._trees[root]
 
+    def _reroute(self, a: int, b: int, up: bool) -> None:
+        if up:
+            self.graph.add_edge(a, b, delay_ns=self.links[a, b].delay)
+        else:
+            self.graph.remove_edge(a, b)
+        self._trees.clear()
+        self._multicast_routes.clear()
+        for routes in self._routes:
+            routes.clear()
+
     def _route(self, sender: int, peer: int) -> Hop:
-        """Towards the peer along its tree, built from the far end."""
-        nodes = path(self._tree(peer), sender)
+        """Towards the peer along its tree, built from the far end; nowhere if it has no path."""
+        tree = self._tree(peer)
         hop: Hop | None = None
+        if tree[sender] == UNREACHED:
+            hop = Hop(self.nowhere, (), True)
+            self._routes[sender][peer] = hop
+            return hop
+        nodes = path(tree, sender)
         for tail, head in reversed(list(pairwise(nodes))):
             hop = Hop(self.links[tail, head], (hop,) if hop else (), head == peer)
         if hop is None:
@@ -128,7 +184,8 @@ class SimulatedNetwork:
         return hop
 
     def _tree_route(self, sender: int, peers: tuple[int, ...]) -> tuple[Hop, ...]:
-        below = children(self._tree(sender))
+        tree = self._tree(sender)
+        below = children(tree)
         receivers = frozenset(peers)
         nodes = [sender]
         for node in nodes:  # grows as it goes: the tree's nodes from the root down
@@ -140,7 +197,8 @@ class SimulatedNetwork:
                 for child in below[node]
                 if hops[child] or child in receivers
             )
-        routes = self._multicast_routes[sender, peers] = hops[sender]
+        lost = tuple(Hop(self.nowhere, (), True) for peer in peers if tree[peer] == UNREACHED)
+        routes = self._multicast_routes[sender, peers] = hops[sender] + lost
         return routes
 
 

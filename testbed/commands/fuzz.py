@@ -1,0 +1,134 @@
+"""``testbed fuzz``: try protocols on random networks with random faults, in the simulator."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Generator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from protocols import PROTOCOLS
+from protocols.broken import BROKEN
+from testbed.commands.explore import find_protocol
+from testbed.commands.terminal import console, print_json, progress_bar
+from testbed.errors import UserError
+from testbed.fuzz import Batch, Example, Tally, batches, shrunk, try_batch, write_example
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "fuzz",
+        help="try protocols on random networks with random faults",
+        description="Draw from each seed a small network, messages and answers, and faults within "
+        "what a protocol promises to survive; simulate it, and have the oracle judge it. Of each "
+        "protocol that goes wrong the first case is made as small as possible and written as an "
+        "experiment file, which `testbed run` repeats exactly. Exit status: 0 nothing went wrong, "
+        "1 something did, 2 it could not be tried.",
+        epilog=f"Protocols: {', '.join(PROTOCOLS)}. Each of these has a mistake to find: "
+        f"{', '.join(BROKEN)}.",
+    )
+    parser.add_argument(
+        "--protocol",
+        action="append",
+        metavar="NAME",
+        help="which one to try; may be given several times (default: all of them)",
+    )
+    parser.add_argument(
+        "--seeds", type=int, default=200, help="number of seeds for each protocol (default: 200)"
+    )
+    parser.add_argument("--first-seed", type=int, default=1, help="the first of them (default: 1)")
+    parser.add_argument(
+        "--master",
+        help="have Spark try the seeds, on local[*], all cores here, or on a cluster; else it is "
+        "done by this process alone",
+    )
+    parser.add_argument(
+        "--runs",
+        type=Path,
+        default=Path("runs"),
+        help="where the directory fuzz is, in which experiment files go (default: runs)",
+    )
+    parser.add_argument("--json", action="store_true", help="print what was found as JSON")
+    parser.set_defaults(command=command)
+
+
+def command(options: argparse.Namespace) -> int:
+    """Try all seeds, then shrink what went wrong."""
+    names = list(dict.fromkeys(options.protocol or PROTOCOLS))
+    for name in names:
+        find_protocol(name)
+    if options.seeds < 1:
+        raise UserError(f"--seeds {options.seeds}: must be at least 1")
+    seeds = range(options.first_seed, options.first_seed + options.seeds)
+    tallies = {name: Tally(name) for name in names}
+    examples: dict[str, tuple[Path, Example]] = {}
+    with progress_bar("fuzz") as progress:
+        work = list(batches(names, seeds))
+        with closing(_try(work, options.master)) as results:
+            for done, tally in enumerate(results, 1):
+                tallies[tally.protocol].add(tally)
+                progress("seeds", done, len(work))
+        wrong = [tally for tally in tallies.values() if tally.wrong]
+        for done, tally in enumerate(wrong, 1):
+            example = shrunk(tally.protocol, min(tally.wrong))
+            examples[tally.protocol] = write_example(example, options.runs / "fuzz"), example
+            progress("shrinking", done, len(wrong))
+    if options.json:
+        print_json([to_json(tally, examples.get(tally.protocol)) for tally in tallies.values()])
+    else:
+        show(list(tallies.values()), examples, console())
+    return 1 if examples else 0
+
+
+def _try(work: list[Batch], master: str | None) -> Generator[Tally]:
+    if master is None:
+        yield from map(try_batch, work)
+    else:
+        from testbed.digest.fuzz import try_batches  # Spark takes a while to import
+
+        yield from try_batches(work, master)
+
+
+def show(tallies: list[Tally], examples: dict[str, tuple[Path, Example]], out: Console) -> None:
+    """A row for each protocol, then the smallest case of each that goes wrong."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("protocol")
+    for label in ("seeds", "violations", "messages", "deliveries", "faults"):
+        table.add_column(label, justify="right")
+    for tally in tallies:
+        figures = (tally.seeds, len(tally.wrong), tally.messages, tally.deliveries, tally.faults)
+        table.add_row(tally.protocol, *(f"{figure:,}" for figure in figures))
+    out.print(table)
+    for tally in tallies:
+        if tally.protocol in examples:
+            path, example = examples[tally.protocol]
+            out.print(f"\n[bold red]{tally.protocol}[/], seed {min(tally.wrong)}: ", end="")
+            out.print(example.trial.sentence, markup=False, soft_wrap=True)
+            out.print(f"  repeat: testbed run {path} --no-digest", soft_wrap=True)
+
+
+def to_json(tally: Tally, found: tuple[Path, Example] | None) -> dict[str, Any]:
+    """What came of one protocol in plain data."""
+    result: dict[str, Any] = {
+        "protocol": tally.protocol,
+        "seeds": tally.seeds,
+        "messages": tally.messages,
+        "deliveries": tally.deliveries,
+        "faults": tally.faults,
+        "wrong": {str(seed): kind for seed, kind in sorted(tally.wrong.items())},
+        "example": None,
+    }
+    if found is not None:
+        path, example = found
+        result["example"] = {
+            "file": str(path),
+            "seed": min(tally.wrong),
+            "kind": example.trial.wrong,
+            "sentence": example.trial.sentence,
+        }
+    return result

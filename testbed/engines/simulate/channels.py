@@ -1,0 +1,68 @@
+"""Channels between all pairs of processes: a network without routes, packets or bandwidth.
+
+The model of Chandra, Gambhire & Kshemkalyani 2004, section 3.2. A copy takes an exponential time of
+its own. FIFO is enforced as the paper does: a copy that would overtake the one before it on its
+channel arrives a millisecond after that one. A channel is a link without transmission time whose
+delay is drawn anew for each copy, so that all that is counted on links is counted here.
+"""
+
+from __future__ import annotations
+
+import random
+from itertools import permutations
+
+import networkx as nx
+
+from protocols import Message
+from testbed.engines.simulate.links import Hop, Link, Scheduler, Transmission
+from testbed.engines.simulate.network import SimulatedNetwork
+from testbed.framing import Framing
+
+NS_PER_MS = 1_000_000
+UNDIVIDED = 1 << 40  # an MTU that no message exceeds
+
+
+class Instant(Transmission):
+    """Bytes take no time."""
+
+    def __missing__(self, size: int) -> int:
+        return 0
+
+
+class Channels(SimulatedNetwork):
+    """Takes copies of messages, each by itself and whole."""
+
+    def __init__(
+        self, processes: int, mean_ms: float, *, framing: Framing, rng: random.Random
+    ) -> None:
+        super().__init__(
+            nx.empty_graph(processes), metric="hops", framing=framing, mtu=UNDIVIDED, rng=rng
+        )
+        self.mean = mean_ms * NS_PER_MS
+        self.rng = rng
+        at_once = Instant(0)
+        self.links = {
+            ends: Link(number, *ends, 0, at_once, 0, 0.0)
+            for number, ends in enumerate(permutations(range(processes), 2), 1)
+        }
+        self.scheduler = Scheduler(list(self.links.values()), self._arrive, rng)
+        self._hops = {ends: Hop(link, (), True) for ends, link in self.links.items()}
+        self._last_arrival = dict.fromkeys(self.links, 0)  # the paper's LM
+
+    def unicast(self, sender: int, peers: tuple[int, ...], message: Message) -> None:
+        """A copy for each peer, not to overtake the one before."""
+        now = self.scheduler.now
+        (packet,) = self._cut(sender, message, len(peers))
+        for peer in peers:
+            channel = sender, peer
+            hop, last = self._hops[channel], self._last_arrival[channel]
+            arrival = now + round(self.mean * self.rng.expovariate(1.0))
+            if arrival < last:
+                arrival = last + NS_PER_MS
+            self._last_arrival[channel] = arrival
+            hop.link.delay = arrival - now
+            self.scheduler.transmit(hop, packet, now)
+
+    def multicast(self, sender: int, peers: tuple[int, ...], message: Message) -> None:
+        """The network has no trees: it copies."""
+        self.unicast(sender, peers, message)

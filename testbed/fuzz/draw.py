@@ -1,0 +1,208 @@
+"""A random experiment from a seed: a small network, a script of messages, and what goes wrong.
+
+All that is drawn is within what a correct protocol promises, so that every violation is a mistake:
+
+- Over raw channels nothing is lost. Packets may come twice, links may be slow, processes may pause;
+  packets may be reordered unless the protocol floods an overlay, which needs FIFO channels.
+- Over the reliable channel packets are lost and reordered too, and links go down, but not for ever.
+- Processes crash and are not started again. A protocol that floods survives that in any weather as
+  long as the rest of its overlay is connected. One in which every sender sends to all receivers itself
+  does so only over raw channels: with the reliable one a message may have reached some processes when
+  its sender dies, and then nobody sends it to the others, which wait for it for good.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import networkx as nx
+
+from protocols import Protocol
+from testbed.experiment import parse
+from testbed.network import Network, build_network
+from testbed.script import NUMBER_BYTES, Line
+from testbed.seeds import stream
+
+Document = dict[str, Any]
+Table = dict[str, Any]
+
+MOST_NODES = 8
+MOST_MESSAGES = 24
+MOST_FAULTS = 4
+SPAN_MS = 20.0  # in which messages are sent
+RETRIES = 40  # enough for the worst weather that is drawn
+
+
+def draw(protocol: type[Protocol], seed: int) -> Document:
+    """The experiment of a seed."""
+    rng = stream(seed, "fuzz", protocol.name)
+    nodes = rng.randint(2, MOST_NODES)
+    reliable = rng.random() < 0.5
+    document: Document = {
+        "name": f"fuzz-{protocol.name}-{seed}",
+        "seed": seed,
+        "channel": {"model": "reliable", "retries": RETRIES} if reliable else "raw",
+        "protocol": {"name": protocol.name, **_settings(protocol, rng)},
+        "topology": _topology(nodes, rng),
+        "links": _links(reliable, rng),
+        "transport": {"routing": rng.choice(["hops", "delay"]), "mtu": rng.choice([200, 1500])},
+        "workload": {"model": "script", "send": _script(protocol, nodes, rng)},
+    }
+    if protocol.needs_overlay:
+        document["overlay"] = {"model": rng.choice(["hypercube", "ring", "tree", "complete"])}
+    network = build_network(parse(document, Path(document["name"]))[0])
+    document["fault"] = _faults(protocol, network, reliable, rng)
+    return document
+
+
+def _settings(protocol: type[Protocol], rng: random.Random) -> Table:
+    """One of the values of every setting that has a list of them."""
+    hints = get_type_hints(protocol.Settings)
+    choices = {field.name: hints[field.name] for field in fields(protocol.Settings)}
+    return {
+        name: rng.choice(get_args(kind))
+        for name, kind in choices.items()
+        if get_origin(kind) is Literal
+    }
+
+
+def _topology(nodes: int, rng: random.Random) -> Table:
+    tables: list[Table] = [{"model": model, "nodes": nodes} for model in ("line", "star")]
+    if nodes >= 3:
+        tables.append({"model": "ring", "nodes": nodes})
+    if nodes % 2 == 0:
+        tables.append({"model": "grid", "rows": 2, "columns": nodes // 2})
+    for probability in (0.6, 1.0):
+        table = {"model": "pure-random", "nodes": nodes, "edge_probability": probability}
+        tables.append(table)
+    return rng.choice(tables)
+
+
+def _links(reliable: bool, rng: random.Random) -> Table:
+    links: Table = {
+        "delay_ms": rng.choice([0.0, 1.0, [0.0, 1.0], [0.0, 10.0], [0.1, 50.0]]),
+        "bandwidth_mbit": rng.choice([1.0, 10.0, 1000.0, [0.5, 100.0]]),
+    }
+    if reliable and rng.random() < 0.2:
+        links["queue_packets"] = rng.randint(20, 60)  # two messages in fragments fit
+    return links
+
+
+def _script(protocol: type[Protocol], nodes: int, rng: random.Random) -> list[Line]:
+    """Bursts or single messages, and answers to them, and answers to these."""
+    span = rng.choice([0.0, 1.0, SPAN_MS])
+    answering, subsets = rng.choice([0.0, 0.3, 0.7]), protocol.takes_subsets and rng.random() < 0.5
+    lines: list[Line] = []
+    while len(lines) < rng.randint(1, MOST_MESSAGES):
+        line: Line = {"node": rng.randrange(nodes), "at_ms": _ms(rng.uniform(0, span))}
+        if subsets:
+            line["to"] = sorted(rng.sample(range(nodes), rng.randint(1, nodes)))
+        first = len(lines)
+        lines.append(line)
+        for number in range(first, MOST_MESSAGES):
+            if number < len(lines) and rng.random() < answering:
+                _answer(lines, number, nodes, rng)
+    for line in lines:
+        if rng.random() < 0.1:
+            line["payload_bytes"] = rng.randint(NUMBER_BYTES, 1000)
+    return lines
+
+
+def _answer(lines: list[Line], number: int, nodes: int, rng: random.Random) -> None:
+    """Some nodes answer a message; who is not among its destinations never will."""
+    for node in rng.sample(range(nodes), rng.randint(1, min(2, nodes))):
+        lines.append({"node": node, "answers": number})
+
+
+def _faults(
+    protocol: type[Protocol], network: Network, reliable: bool, rng: random.Random
+) -> list[Table]:
+    floods = protocol.needs_overlay
+    kinds: list[Callable[[Network, random.Random], Table]] = [_duplication, _slow, _pause]
+    if reliable:
+        kinds += [_reordering, _down, _partition]
+    elif not floods:
+        kinds.append(_reordering)
+    drawn = [rng.choice(kinds)(network, rng) for _ in range(rng.randint(0, MOST_FAULTS))]
+    if reliable and rng.random() < 0.7:
+        drawn.append(_loss(network, rng))
+    if (floods or not reliable) and rng.random() < 0.3:
+        drawn += _crashes(network, rng)
+    return drawn
+
+
+def _loss(network: Network, rng: random.Random) -> Table:
+    """Less of it where packets may cross many links."""
+    if rng.random() < 0.3:
+        return {"kind": "loss", "rate": _ms(rng.uniform(0, 0.4)), "link": _link(network, rng)}
+    most = 0.15 if network.processes <= 4 else 0.08
+    return {"kind": "loss", "rate": _ms(rng.uniform(0, most))}
+
+
+def _duplication(network: Network, rng: random.Random) -> Table:
+    return {"kind": "duplication", "rate": _ms(rng.uniform(0, 0.3))}
+
+
+def _reordering(network: Network, rng: random.Random) -> Table:
+    late = {"late_ms": _ms(rng.uniform(0, 30))}
+    return {"kind": "reordering", "rate": _ms(rng.uniform(0, 0.5)), **late}
+
+
+def _slow(network: Network, rng: random.Random) -> Table:
+    return {
+        "kind": "slow",
+        "factor": _ms(rng.uniform(1, 50)),
+        "link": _link(network, rng),
+        **_while(rng),
+    }
+
+
+def _pause(network: Network, rng: random.Random) -> Table:
+    return {"kind": "pause", "node": rng.randrange(network.processes), **_while(rng)}
+
+
+def _down(network: Network, rng: random.Random) -> Table:
+    if rng.random() < 0.5:
+        return {"kind": "link-down", "per_s": 100.0, "for_ms": _ms(rng.uniform(1, 20))}
+    return {"kind": "link-down", "link": _link(network, rng), **_while(rng)}
+
+
+def _partition(network: Network, rng: random.Random) -> Table:
+    inside = sorted(rng.sample(range(network.processes), rng.randint(1, network.processes - 1)))
+    return {"kind": "partition", "nodes": inside, **_while(rng)}
+
+
+def _crashes(network: Network, rng: random.Random) -> list[Table]:
+    """As many as leave some processes, and these connected."""
+    drawn: list[Table] = []
+    alive = set(range(network.processes))
+    for node in rng.sample(sorted(alive), rng.randint(1, network.processes - 1)):
+        rest = alive - {node}
+        if network.overlay is not None and not nx.is_connected(network.overlay.subgraph(rest)):
+            continue
+        alive = rest
+        crash: Table = {"kind": "crash", "node": node}
+        if rng.random() < 0.5:
+            watched = rng.randrange(network.processes)
+            crash["when"] = {"node": watched, "delivered": rng.randint(1, 10)}
+        else:
+            crash["at_ms"] = _ms(rng.uniform(0, 2 * SPAN_MS))
+        drawn.append(crash)
+    return drawn
+
+
+def _while(rng: random.Random) -> Table:
+    return {"at_ms": _ms(rng.uniform(0, SPAN_MS)), "for_ms": _ms(rng.uniform(0.1, 3 * SPAN_MS))}
+
+
+def _link(network: Network, rng: random.Random) -> list[int]:
+    return list(rng.choice(sorted((min(edge), max(edge)) for edge in network.graph.edges)))
+
+
+def _ms(value: float) -> float:
+    """As many digits as a person cares to read."""
+    return round(value, 3)

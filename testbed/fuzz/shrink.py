@@ -1,0 +1,192 @@
+"""Making an experiment that goes wrong as small as possible: delta debugging on its document.
+
+Every change is kept if the same kind of violation is still there: fewer messages (in halves, quarters
+and so on down to single ones), fewer faults, fewer nodes, and plain values for all that is left. A
+smaller network has other delays, so some other seeds are tried for it as well. It ends when no change
+helps any more, or after so many trials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from copy import deepcopy
+from typing import Any
+
+from testbed.fuzz.draw import Document
+from testbed.fuzz.trial import attempt
+from testbed.script import without
+
+TRIALS = 3000
+OTHER_SEEDS = range(1, 9)
+
+# of each table the simplest first
+_PLAIN: dict[str, list[Any]] = {
+    "channel": ["raw", {"model": "reliable"}],
+    "links": [{"delay_ms": 1.0}, {"delay_ms": [0.0, 1.0]}, {"delay_ms": [0.0, 10.0]}],
+    "transport": [None],
+    "overlay": [{"model": "complete"}, {"model": "ring"}],
+}
+
+
+class Shrinker:
+    """Holds the smallest experiment so far that goes wrong in a given way."""
+
+    def __init__(self, document: Document, wrong: str, trials: int = TRIALS) -> None:
+        self.document = document
+        self.wrong = wrong
+        self.left = trials
+
+    def shrink(self) -> Document:
+        """The smallest that was found."""
+        before = None
+        while before != self.document and self.left > 0:
+            before = self.document
+            self._fewer_messages()
+            for changes in (fewer_faults, fewer_nodes, plain_values, plain_script, plain_faults):
+                self._try_all(changes)
+            self._try_all(smaller_elsewhere)
+        return self.document
+
+    def _fewer_messages(self) -> None:
+        size = len(self.document["workload"]["send"])
+        while size:
+            start = 0
+            while start < len(self.document["workload"]["send"]):
+                if not self._keep(fewer_messages(self.document, range(start, start + size))):
+                    start += size
+            size //= 2
+
+    def _try_all(self, changes: Callable[[Document], Iterator[Document]]) -> None:
+        """Take the first change that helps, and look for more from there."""
+        while any(self._keep(changed) for changed in changes(self.document)):
+            pass
+
+    def _keep(self, changed: Document) -> bool:
+        if changed == self.document or self.left <= 0:
+            return False
+        self.left -= 1
+        trial = attempt(changed)
+        if trial is None or trial.wrong != self.wrong:
+            return False
+        self.document = changed
+        return True
+
+
+def fewer_messages(document: Document, gone: Collection[int]) -> Document:
+    """Without these messages and the answers to them."""
+    changed = deepcopy(document)
+    changed["workload"]["send"] = without(document["workload"]["send"], gone)
+    return changed
+
+
+def fewer_faults(document: Document) -> Iterator[Document]:
+    """Without one of the faults."""
+    faults = document["fault"]
+    for index in range(len(faults)):
+        yield {**document, "fault": faults[:index] + faults[index + 1 :]}
+
+
+def fewer_nodes(document: Document) -> Iterator[Document]:
+    """Without one of the nodes, and all that has to do with it; as a complete graph, if need be."""
+    topology = document["topology"]
+    nodes = topology.get("nodes") or topology["rows"] * topology["columns"]
+    for gone in reversed(range(nodes)):
+        tables = [complete(nodes - 1)]
+        if "nodes" in topology:
+            tables.insert(0, {**topology, "nodes": nodes - 1})
+        yield from (_without_node(document, gone, table) for table in tables)
+
+
+def smaller_elsewhere(document: Document) -> Iterator[Document]:
+    """Without a node or a message, on links with other delays."""
+    messages = range(len(document["workload"]["send"]))
+    smaller = [*fewer_nodes(document), *(fewer_messages(document, [n]) for n in messages)]
+    for seed in OTHER_SEEDS:
+        for changed in smaller:
+            yield {**changed, "seed": seed, "links": {"delay_ms": [0.0, 10.0]}}
+
+
+def plain_values(document: Document) -> Iterator[Document]:
+    """With one of the tables made simpler."""
+    nodes = document["topology"].get("nodes", 0)
+    topologies = [complete(nodes), {"model": "line", "nodes": nodes}]
+    for table, values in {"topology": topologies, **_PLAIN}.items():
+        if table not in document:
+            continue
+        now = document[table]
+        for value in values[: values.index(now)] if now in values else values:
+            rest = {key: content for key, content in document.items() if key != table}
+            yield rest if value is None else {**rest, table: value}
+    if len(document["protocol"]) > 1:
+        yield {**document, "protocol": {"name": document["protocol"]["name"]}}
+
+
+def plain_script(document: Document) -> Iterator[Document]:
+    """With a message that is sent at the beginning or at a round time, to all, with no payload."""
+    for index, line in enumerate(document["workload"]["send"]):
+        simpler = [{k: v for k, v in line.items() if k != key} for key in ("payload_bytes", "to")]
+        if at := line.get("at_ms"):
+            simpler += [{**line, "at_ms": t} for t in (0.0, float(round(at))) if t < at]
+        for changed in simpler:
+            yield _replaced(document, ("workload", "send"), index, changed)
+
+
+def plain_faults(document: Document) -> Iterator[Document]:
+    """With a fault that lasts to the end, begins at once, or befalls all links or all packets."""
+    for index, fault in enumerate(document["fault"]):
+        kept = ("for_ms", "at_ms") if fault["kind"] != "link-down" else ("at_ms",)
+        simpler = [{k: v for k, v in fault.items() if k != key} for key in kept]
+        for key in ("for_ms", "late_ms", "factor"):
+            if key in fault and fault[key] != round(fault[key]):
+                simpler.append({**fault, key: float(round(fault[key]) or 1)})
+        if fault.get("rate", 1.0) != 1.0:
+            simpler.append({**fault, "rate": 1.0})
+        for changed in simpler:
+            yield _replaced(document, ("fault",), index, changed)
+
+
+def complete(nodes: int) -> dict[str, Any]:
+    """Everybody is joined to everybody."""
+    return {"model": "pure-random", "nodes": nodes, "edge_probability": 1.0}
+
+
+def _replaced(document: Document, path: tuple[str, ...], index: int, value: Any) -> Document:
+    changed = deepcopy(document)
+    table = changed
+    for key in path:
+        table = table[key]
+    table[index] = value  # type: ignore[index]
+    return changed
+
+
+def _without_node(document: Document, gone: int, topology: dict[str, Any]) -> Document:
+    def moved(node: int) -> int:
+        return node - (node > gone)
+
+    send = document["workload"]["send"]
+    changed = fewer_messages(document, [n for n, line in enumerate(send) if line["node"] == gone])
+    for line in changed["workload"]["send"]:
+        line["node"] = moved(line["node"])
+        if "to" in line:
+            line["to"] = [moved(node) for node in line["to"] if node != gone]
+    faults = [fault for fault in document["fault"] if gone not in _nodes_of(fault)]
+    changed["fault"] = [_moved_fault(fault, moved) for fault in faults]
+    changed["topology"] = topology
+    return changed
+
+
+def _nodes_of(fault: dict[str, Any]) -> set[int]:
+    named = {fault.get("node"), fault.get("when", {}).get("node"), *fault.get("link", ())}
+    return {node for node in named if node is not None}
+
+
+def _moved_fault(fault: dict[str, Any], moved: Callable[[int], int]) -> dict[str, Any]:
+    changed = deepcopy(fault)
+    if "node" in fault:
+        changed["node"] = moved(fault["node"])
+    if "when" in fault:
+        changed["when"]["node"] = moved(fault["when"]["node"])
+    for key in ("link", "nodes"):
+        if key in fault:
+            changed[key] = [moved(node) for node in fault[key]]
+    return changed

@@ -1,0 +1,168 @@
+"""Parts of the emulation that deal with faults, and need no guest."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from testbed.engines.mininet import queues
+from testbed.engines.mininet.board import Board, LiveLog, cut_half_line, events_since
+from testbed.engines.mininet.fidelity import Troubles, judge, replay
+from testbed.engines.mininet.figures import figures
+from testbed.engines.mininet.plan import Link
+from testbed.events import EventLog
+from testbed.faults import Condition
+from testbed.framing import ETHERNET
+from testbed.measures import Carried
+from testbed.network import Network
+from testbed.pcap import Packets
+from testbed.rundir import RunDirectory
+from tests.captures import write_capture
+
+US = 1000
+SIZE = 100 - ETHERNET  # 100 µs on the wire
+INTERFACES = {10: (None, 0), 11: (0, 1), 12: (1, 2)}
+Arrival = tuple[int, int, int]
+
+
+def line() -> "nx.Graph[int]":
+    graph: nx.Graph[int] = nx.path_graph(3)
+    for edge in graph.edges:
+        graph.edges[edge].update(delay_ns=1000 * US, bandwidth_bps=8_000_000)
+    return graph
+
+
+def judged(arrivals: list[Arrival], *conditions: dict[str, Any]) -> tuple[Carried, list[int]]:
+    """The errors, in µs, of packets that come in at (time in µs, interface, number)."""
+    rows = [(t * US, interface, SIZE, 1, 2, number, 0) for t, interface, number in arrivals]
+    packets = Packets(*np.array(rows, np.int64).T)
+    carried, errors = replay(packets, INTERFACES, line(), Troubles(conditions))
+    return carried, [error // US for error in errors.tolist()]
+
+
+def condition(t: int, link: list[int], **changes: Any) -> dict[str, Any]:
+    return {"t": t * US, "link": link, **Condition(**changes)._asdict()}
+
+
+HERE = [(0, 10, 1), (50, 10, 2), (1100, 11, 1), (1205, 11, 2), (2200, 12, 1), (2305, 12, 2)]
+
+
+def test_without_conditions_every_hop_has_an_error() -> None:
+    carried, errors = judged(HERE)
+    assert carried.hops == 4
+    assert errors == [0, 5, 0, 0]
+
+
+@pytest.mark.parametrize("trouble", [{"slowness": 2.0}, {"reordering": 0.1, "late_ns": 5}])
+def test_hops_over_a_link_that_is_late_are_left_out_and_those_behind_them(
+    trouble: dict[str, Any],
+) -> None:
+    begin, end = condition(100, [0, 1], **trouble), condition(200, [0, 1])
+    after = [(3000, 10, 3), (4100, 11, 3)]
+    carried, errors = judged([*HERE, *after], begin, end)
+    assert carried.hops == 5
+    assert errors == [0, 0, 0]  # the second link's two, and the one after all that
+    assert judged([*HERE, *after], begin)[1] == [0, 0]  # a condition without an end
+
+
+def test_hops_over_links_that_lose_or_were_down_have_an_error() -> None:
+    conditions = [condition(0, [0, 1], loss=0.5), condition(90, [1, 2], up=False)]
+    assert judged(HERE, *conditions)[1] == [0, 5, 0, 0]
+
+
+def test_of_a_packet_that_comes_twice_only_what_was_before_counts() -> None:
+    twice = [(0, 10, 1), (1100, 11, 1), (1200, 11, 1), (2200, 12, 1), (2300, 12, 1)]
+    carried, errors = judged(twice, condition(0, [0, 1], duplication=0.5))
+    assert carried.hops == 4
+    assert errors == [0]
+
+
+def test_nothing_is_known_of_a_network_all_of_whose_hops_are_left_out() -> None:
+    nothing = np.array([], np.int64)
+    assert judge(nothing, dropped=0, left_out=3).verdict == "unknown"
+    assert judge(nothing, dropped=0).verdict == "exact"
+    assert judge(nothing, dropped=1, left_out=3).verdict == "suspect"
+
+
+@pytest.mark.parametrize("where", ["kernel_dropped", "upcalls_lost", "udp_errors"])
+def test_whatever_the_emulation_dropped_makes_a_run_suspect(where: str, tmp_path: Path) -> None:
+    counts = {"kernel_dropped": 0, "upcalls_lost": 0, "udp_errors": 0}
+    raw = {
+        "start_unix_ns": 0,
+        "hosts": [],
+        "warm_ups_missing": 0,
+        "captured": 0,
+        "capture_dropped": 0,
+        "dropped": counts | {where: 1},
+        "cut_short": False,
+        "conditions": [],
+        "interfaces": {},
+    }
+    directory = RunDirectory.create(tmp_path, "suspect", "run")
+    write_capture(directory.path / "packets" / "capture-0000.pcap", [])
+    (directory.path / "emulation.json").write_text(json.dumps(raw))
+    assert figures(Network(line(), None), directory)["fidelity"] == "suspect"
+    assert directory.manifest["counters"][where] == 1
+
+
+@given(
+    st.builds(
+        Condition,
+        loss=st.floats(0, 1),
+        duplication=st.floats(0, 1),
+        reordering=st.floats(0, 1),
+        late_ns=st.integers(0, 10**10),
+        slowness=st.floats(1, 1e6),
+    ),
+    st.integers(0, 1000),
+)
+def test_the_kernel_understands_every_condition(condition: Condition, queue: int) -> None:
+    link = Link(0, 1, delay_ns=5000, bandwidth_bps=10**7, queue_packets=queue, loss=0.1)
+    wanted = queues.queues(link, condition)
+    for netem in wanted.values():
+        assert queues.decode(queues.encode(netem)) == netem
+        assert all(0 <= share < 2**32 for share in (netem.loss, netem.duplication))
+    assert sum(netem.rate > 0 for netem in wanted.values()) == 1
+
+
+def test_a_link_that_reordered_keeps_its_last_netem_without_effect() -> None:
+    link = Link(0, 1, delay_ns=5000, bandwidth_bps=10**7)
+    late = queues.queues(link, Condition(reordering=0.1, late_ns=7))
+    after = queues.queues(link, Condition(), reorders=True)
+    assert late.keys() == after.keys() > queues.queues(link).keys()
+    assert max(after.items())[1] == queues.Netem()
+
+
+def test_a_live_log_is_whole_without_being_closed_and_goes_on(tmp_path: Path) -> None:
+    path, board = tmp_path / "h0.jsonl", Board(2, awaited={1})
+    log: EventLog = LiveLog(path, board)
+    log.deliver(1, 0, 1, 1)
+    log.deliver(2, 0, 1, 2)
+    with path.open("a") as file:
+        file.write('{"t":3,"node":0,"ev')
+    cut_half_line(path)
+    with LiveLog(path, board) as more:
+        more.crash(4, 0)
+    place = path.stat().st_size
+    with LiveLog(path, board) as more:
+        more.deliver(5, 0, 1, 3)
+    events = [json.loads(text)["event"] for text in path.read_text().splitlines()]
+    assert events == ["deliver", "deliver", "crash", "deliver"]
+    assert events_since(path, place) == {"multicasts": 0, "deliveries": 1}
+    assert list(board.delivered) == [3, 0]
+    log.close()
+    board.close()
+
+
+def test_a_half_line_alone_is_cut_and_a_missing_log_stays_missing(tmp_path: Path) -> None:
+    path = tmp_path / "h0.jsonl"
+    cut_half_line(path)
+    assert not path.exists()
+    path.write_text('{"t":3')
+    cut_half_line(path)
+    assert path.read_text() == ""

@@ -1,0 +1,45 @@
+"""Channels between all pairs of processes, each copy with a transmission time of its own.
+
+The network of Chandra, Gambhire & Kshemkalyani, "Performance of the Optimal Causal Multicast
+Algorithm", 2004, section 3.2: no routes and no packets, but one number, the mean transmission time,
+that stands for distance, speed and load. Only the simulator has such channels.
+"""
+
+import random
+from dataclasses import asdict, dataclass
+from typing import ClassVar
+
+import networkx as nx
+
+from topologies import errors
+from topologies.flat import STRICT
+from topologies.graph import Graph, build_graph
+from topologies.textbook import SPACING
+
+
+@dataclass(frozen=True)
+class ExponentialChannels:
+    """Every process has a FIFO channel to every other; ``mean_ms`` is that of a copy's time on it."""
+
+    model: ClassVar[str] = "exponential-channels"
+    nodes: int
+    mean_ms: float
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    def __post_init__(self) -> None:
+        errors.at_least("nodes", self.nodes, 2)
+        errors.above("mean_ms", self.mean_ms, 0)
+        errors.at_most("mean_ms", self.mean_ms, 1e9)
+
+    def generate(self, rng: random.Random) -> Graph:
+        """Return the complete graph; what is random about it is drawn for each copy."""
+        complete = nx.complete_graph(self.nodes)
+        places = nx.circular_layout(complete, scale=SPACING)
+        return build_graph(
+            [str(node) for node in complete],
+            [(places[node][0], places[node][1]) for node in complete],
+            [(i, j, SPACING) for i, j in complete.edges],
+            model=self.model,
+            tries=1,
+            parameters=asdict(self),
+        )
