@@ -121,7 +121,7 @@ def _check(number: int, line: Line) -> None:
         raise ValueError(f"message {number} of the script needs either at_ms or answers")
     if not 0 <= line.get("at_ms", 0) < float("inf"):
         raise ValueError(f"at_ms must not be negative, not {line['at_ms']}")
-    if not (0 <= line.get("answers", 0) < max(1, number)):
+    if "answers" in line and not 0 <= line["answers"] < number:
         raise ValueError(f"message {number} of the script answers one that is not before it")
     if "answers" in line and "to" in line:
         raise ValueError(f"message {number} of the script is an answer, which goes to everybody")

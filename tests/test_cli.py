@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 import tomli_w
 
-from testbed.cli import main
+from testbed.cli import COMMANDS, main
 from testbed.errors import UserError
 
+QUICK = ("--no-digest",)
 SMALL: dict[str, Any] = {
     "name": "small",
     "protocol": [{"name": "overlay"}, {"name": "timestamp"}],
@@ -31,14 +32,14 @@ def small(tmp_path: Path) -> Path:
 
 
 def run_small(small: Path, capsys: pytest.CaptureFixture[str]) -> list[Path]:
-    assert main(["run", str(small), "--runs", str(small.parent / "runs"), "--json"]) == 0
+    assert main(["run", str(small), *QUICK, "--runs", str(small.parent / "runs"), "--json"]) == 0
     return [Path(run["directory"]) for run in json.loads(capsys.readouterr().out)]
 
 
 def test_run_shows_the_figures_and_where_the_results_are(
     small: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["run", str(small), "--runs", str(small.parent / "runs")]) == 0
+    assert main(["run", str(small), *QUICK, "--runs", str(small.parent / "runs")]) == 0
     out = capsys.readouterr().out
     assert "overlay" in out
     assert "timestamp" in out
@@ -68,7 +69,10 @@ def test_a_run_can_be_run_again_from_its_directory(
     small: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first = run_small(small, capsys)[1]
-    assert main(["run", str(first / "experiment.toml"), "--runs", str(small.parent), "--json"]) == 0
+    assert (
+        main(["run", str(first / "experiment.toml"), *QUICK, "--runs", str(small.parent), "--json"])
+        == 0
+    )
     again = Path(json.loads(capsys.readouterr().out)[0]["directory"])
     events = "events/nodes.jsonl"
     assert (first / events).read_bytes() == (again / events).read_bytes()
@@ -138,7 +142,7 @@ def test_bad_input_is_one_sentence_and_status_2(
     small: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     small.write_text(tomli_w.dumps({**SMALL, "protocol": {"name": "overlord"}}))
-    assert main(["run", str(small), "--runs", str(small.parent / "runs")]) == 2
+    assert main(["run", str(small), *QUICK, "--runs", str(small.parent / "runs")]) == 2
     error = capsys.readouterr().err
     assert error.startswith(f"testbed: {small}: protocol.name = 'overlord'")
     assert error.count("\n") == 1
@@ -195,7 +199,7 @@ def test_no_space_left_leaves_a_run_that_says_so(
 ) -> None:
     """/dev/full stands for a full disk."""
     monkeypatch.setattr("testbed.engines.simulate.EventLog", full_disk)
-    assert main(["run", str(small), "--runs", str(small.parent / "runs")]) == 2
+    assert main(["run", str(small), *QUICK, "--runs", str(small.parent / "runs")]) == 2
     assert "no space left" in capsys.readouterr().err
     (run,) = (p for p in (small.parent / "runs" / "small").iterdir() if not p.is_symlink())
     manifest = json.loads((run / "manifest.json").read_text())
@@ -236,7 +240,7 @@ def test_ctrl_c_ends_a_run_cleanly(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["", "run", "check", "topology", "protocols", "doctor", "shell"]
+    "command", ["", *(command.__name__.rpartition(".")[2] for command in COMMANDS)]
 )
 def test_help_explains(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit_:

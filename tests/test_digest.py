@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+import tomli_w
 from pyspark.sql import SparkSession
 
 from testbed import results
@@ -14,7 +15,9 @@ from testbed.cli import main
 from testbed.digest.digest import TABLES, Digest, digest_runs
 from testbed.digest.tables import STEPS
 from testbed.experiment import parse
+from testbed.headers import LINUX_SLL2
 from testbed.run import run_experiment
+from tests.captures import file_header
 
 BASE: dict[str, Any] = {
     "name": "small",
@@ -188,8 +191,8 @@ def test_what_a_damaged_run_has_is_digested_and_the_rest_is_told(
     (empty / "events" / "nodes.jsonl").unlink()
     gone = tmp_path / "gone"
     other, silent = (simulate(tmp_path, **VARIANTS["counters"]) for _ in range(2))
-    for run, link_type in ((other, 105), (silent, SLL2)):
-        write_capture(run / "packets" / "capture.pcap", [], link_type=link_type)
+    for run, link_type in ((other, 105), (silent, LINUX_SLL2)):
+        (run / "packets" / "capture.pcap").write_bytes(file_header(link=link_type))
         emulation = {"interfaces": {}, "start_unix_ns": 0, "captured": 0}
         (run / "emulation.json").write_text(json.dumps(emulation))
     paths = (path, foreign, gone, empty, other, silent)
@@ -208,3 +211,19 @@ def test_what_a_damaged_run_has_is_digested_and_the_rest_is_told(
     assert f"{silent}: the captures hold no packet" in words
     assert captured.out.count("digested") == 3
     assert not list(tmp_path.rglob("*.part"))
+
+
+def test_a_run_is_digested_and_reported_unless_told_not_to(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "small.toml"
+    both = [VARIANTS[name]["protocol"] for name in ("overlay", "timestamp")]
+    file.write_text(tomli_w.dumps({**BASE, "protocol": both}))
+    assert main(["run", str(file), "--runs", str(tmp_path / "runs")]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    pages = sorted((tmp_path / "runs").rglob("report.html"))
+    assert len(pages) == 3
+    for page in pages:
+        assert f"{page}\n" in captured.out
+    assert len(results.load(tmp_path / "runs" / "small" / "latest").messages) > 20

@@ -135,3 +135,5 @@ def show(runs: Sequence[Run], out: Console) -> None:
         out.print(f"results: {page if page.exists() else run.path}", soft_wrap=True)
         for sentence in run.verdict.explain(5) if not run.verdict.ok else ():
             out.print(f"  {sentence}", soft_wrap=True, markup=False)
+    if len(runs) > 1 and all((run.path / "report.html").exists() for run in runs):
+        out.print(f"comparison: {first.path.parent / 'report.html'}", soft_wrap=True)

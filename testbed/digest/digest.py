@@ -147,6 +147,7 @@ class _Source:
             return None
         if not raw["captured"]:
             self.problems.append("the captures hold no packet")
+            return None
         found: dict[str, Any] = raw
         return found
 

@@ -16,6 +16,7 @@ from testbed.network import build_network
 from testbed.script import Script
 
 TICKS = 4  # of 32,768 events: what goes on for longer does not end
+TOO_MANY = 4  # times as many deliveries as can be due: so does what delivers this often
 UNFINISHED = {"loss", "gap"}  # prove nothing about what was stopped
 
 
@@ -73,7 +74,8 @@ def attempt(document: Document) -> Trial | None:
 def _attempt(experiment: Experiment) -> Trial:
     assert isinstance(experiment.workload, Script)
     network = build_network(experiment)
-    log: Any = MemoryLog(most=len(experiment.workload.send) * network.processes)
+    due = len(experiment.workload.send) * network.processes
+    log: Any = MemoryLog(most=TOO_MANY * due)
     ticks = 0
 
     def progress(stage: str, done: int, of: int) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 from protocols import Place
 from testbed.engines.simulate.channels import Channels
 from testbed.engines.simulate.faulty import Faulty
-from testbed.engines.simulate.links import EVENTS_PER_TICK
 from testbed.engines.simulate.network import SimulatedNetwork
 from testbed.engines.simulate.packets import PacketTable
 from testbed.errors import UserError
@@ -24,7 +23,7 @@ from testbed.seeds import stream
 from topologies.channels import ExponentialChannels
 
 Progress = Callable[[str, int, int], None]
-TOO_MANY = 10  # times as many deliveries as are due
+TOO_MANY = 10  # times as many deliveries as can be due
 
 
 def run(
@@ -58,7 +57,7 @@ class Simulation:
         self.nodes = [self.node(me) for me in range(processes)]
         self.dead: set[int] = set()
         self.network.receivers = [node.receive for node in self.nodes]
-        self.expected = 0
+        self.expected = self.most = 0
         self._schedule(experiment, processes)
         if experiment.faults:
             Faulty(self, experiment, network)
@@ -78,7 +77,7 @@ class Simulation:
 
         def tick() -> None:
             progress("simulate", self.meter.deliveries, self.expected)
-            if self.meter.deliveries > TOO_MANY * max(self.expected, EVENTS_PER_TICK):
+            if self.meter.deliveries > self.most:
                 raise EndlessError
 
         scheduler.tick = tick
@@ -98,6 +97,8 @@ class Simulation:
         sends = list(workload.sends(processes, stream(experiment.seed, "workload")))
         deliveries = sum(processes if to is None else len(to) for _, _, _, to in sends)
         self.expected = deliveries * (1 + workload.answers_per_message())
+        messages = len(sends) * (1 + workload.answers_per_message())
+        self.most = TOO_MANY * messages * processes
         try:
             warm_at = workload.warm_at(sends)
         except ValueError as error:

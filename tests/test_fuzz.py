@@ -1,0 +1,187 @@
+"""Fault testing: correct protocols pass, broken ones are found, and what is found is small."""
+
+import tomllib
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from protocols import PROTOCOLS
+from protocols.broken import BROKEN
+from testbed.commands import fuzz as fuzz_command
+from testbed.errors import UserError
+from testbed.experiment import load, parse
+from testbed.fuzz import Tally, attempt, batches, draw, shrunk, try_batch, write_example
+from testbed.fuzz.shrink import Shrinker
+from testbed.run import run_experiment
+from testbed.script import without
+
+SEEDS = range(1, 41)
+
+
+def tried(name: str, seeds: range) -> Tally:
+    total = Tally(name)
+    for batch in batches([name], seeds):
+        total.add(try_batch(batch))
+    return total
+
+
+def options(tmp_path: Path, **changes: Any) -> Namespace:
+    given = {"protocol": None, "seeds": 3, "first_seed": 1, "master": None, "json": False}
+    return Namespace(**{**given, "runs": tmp_path, **changes})
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_nothing_goes_wrong_with_a_correct_protocol(name: str) -> None:
+    tally = tried(name, SEEDS)
+    assert tally.wrong == {}
+    assert tally.seeds == len(SEEDS)
+    assert tally.faults > len(SEEDS)
+    assert tally.deliveries > tally.messages > 5 * len(SEEDS)
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_mistake_is_found_made_small_and_repeated_by_a_run(name: str, tmp_path: Path) -> None:
+    found = next(s for s in range(1, 201) if attempt(draw(BROKEN[name], s)).wrong)  # type: ignore[union-attr]
+    example = shrunk(name, found)
+    drawn = draw(BROKEN[name], found)
+    assert len(example.document["workload"]["send"]) <= len(drawn["workload"]["send"])
+    assert len(example.document["workload"]["send"]) <= 10
+    assert len(example.document["fault"]) <= 1
+    (experiment,) = load(write_example(example, tmp_path))
+    run = run_experiment(experiment, tmp_path, lambda stage, done, of: None)
+    assert run.verdict.verdict == "invalid"
+    assert run.verdict.count(example.trial.wrong or "")
+    if name != "broken-echo":  # which never ends, so that one sees more of it than the other
+        assert run.verdict.explain(1)[1] == example.trial.sentence
+
+
+def test_one_seed_is_one_experiment_and_one_outcome() -> None:
+    for name, protocol in PROTOCOLS.items():
+        assert draw(protocol, 5) == draw(protocol, 5) != draw(protocol, 6), name
+        assert attempt(draw(protocol, 5)) == attempt(draw(protocol, 5))
+
+
+def test_what_is_drawn_is_within_what_protocols_promise() -> None:
+    for name, protocol in PROTOCOLS.items():
+        for seed in range(1, 101):
+            document = draw(protocol, seed)
+            kinds = {fault["kind"] for fault in document["fault"]}
+            raw, floods = document["channel"] == "raw", protocol.needs_overlay
+            if raw:
+                assert not kinds & {"loss", "link-down", "partition"}, (name, seed)
+                assert not (floods and "reordering" in kinds)
+            if "crash" in kinds:
+                assert raw or floods
+            for fault in document["fault"]:
+                assert fault["kind"] not in ("link-down", "partition", "pause") or fault["for_ms"]
+                assert fault["kind"] != "crash" or "for_ms" not in fault
+
+
+def test_every_kind_of_fault_is_drawn_for_each_protocol_that_may_meet_it() -> None:
+    for protocol in PROTOCOLS.values():
+        drawn = [draw(protocol, seed) for seed in range(1, 121)]
+        kinds = {fault["kind"] for document in drawn for fault in document["fault"]}
+        assert kinds >= {"loss", "duplication", "reordering", "slow", "link-down", "partition"}
+        assert kinds >= {"crash", "pause"}
+        assert any("answers" in line for d in drawn for line in d["workload"]["send"])
+        some = any("to" in line for d in drawn for line in d["workload"]["send"])
+        assert some == protocol.takes_subsets
+
+
+def test_what_does_not_end_or_raises_is_wrong_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    protocol = PROTOCOLS["overlay"]
+    document = draw(protocol, 1)
+
+    def stumble(*_: object) -> Any:
+        raise IndexError("out of it")
+        yield
+
+    monkeypatch.setattr(protocol, "receive", stumble)
+    trial = attempt(document)
+    assert trial is not None
+    assert (trial.wrong, trial.sentence) == ("error", "IndexError: out of it")
+
+    def chat(self: Any, message: Any, sender: int, now: int) -> Any:
+        from protocols import Send
+
+        yield Send((sender,), message)
+
+    monkeypatch.setattr(protocol, "receive", chat)
+    trial = attempt({**document, "fault": [], "channel": "raw"})
+    assert trial is not None
+    assert trial.wrong == "endless"
+
+
+def test_what_is_no_experiment_is_no_trial() -> None:
+    document = draw(PROTOCOLS["timestamp"], 1)
+    assert attempt({**document, "topology": {"model": "line", "nodes": 1}}) is None
+
+
+def test_shrinking_stops_when_its_trials_are_used_up() -> None:
+    name = "broken-last-cause"
+    seed = next(s for s in range(1, 201) if attempt(draw(BROKEN[name], s)).wrong)  # type: ignore[union-attr]
+    document = draw(BROKEN[name], seed)
+    wrong = attempt(document).wrong  # type: ignore[union-attr]
+    assert wrong is not None
+    assert Shrinker(document, wrong, trials=0).shrink() == document
+    shrinker = Shrinker(document, wrong, trials=25)
+    assert attempt(shrinker.shrink()).wrong == wrong  # type: ignore[union-attr]
+    assert shrinker.left == 0
+
+
+def test_a_message_goes_with_its_answers() -> None:
+    send: Any = [
+        {"node": 0, "at_ms": 0.0},
+        {"node": 1, "answers": 0},
+        {"node": 2, "at_ms": 0.0},
+        {"node": 3, "answers": 2},
+        {"node": 4, "answers": 1},
+    ]
+    assert without(send, {0}) == [{"node": 2, "at_ms": 0.0}, {"node": 3, "answers": 0}]
+    assert without(send, {3}) == [*send[:3], {"node": 4, "answers": 1}]
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        ([{"node": 0}], "either at_ms or answers"),
+        ([{"node": 0, "answers": 0}], "answers one that is not before it"),
+        ([{"node": 0, "at_ms": -1}], "at_ms must not be negative"),
+        ([{"node": 0, "at_ms": 0}, {"node": 1, "answers": 0, "to": [1]}], "goes to everybody"),
+        ([{"node": 0, "at_ms": 0}, *[{"node": 1, "answers": 0}] * 2], "once at most"),
+        ([], "at least one message"),
+        ([{"node": 0, "at_ms": 0, "payload_bytes": 2}], "payload_bytes must be from 4"),
+        ([{"node": 0, "at": 0}], "unknown key 'at'"),
+    ],
+)
+def test_a_script_without_meaning_is_refused(lines: Any, says: str) -> None:
+    document = {
+        "name": "script",
+        "protocol": {"name": "overlay"},
+        "topology": {"model": "line", "nodes": 3},
+        "workload": {"model": "script", "send": lines},
+    }
+    with pytest.raises(UserError, match=r"script\.toml") as refused:
+        parse(document, Path("script.toml"))
+    assert says in str(refused.value)
+
+
+def test_the_command_tells_what_it_found(tmp_path: Path, capsys: Any) -> None:
+    chosen = ["overlay", "broken-impatient"]
+    assert fuzz_command.command(options(tmp_path, protocol=chosen)) == 1
+    told = capsys.readouterr().out
+    files = list((tmp_path / "fuzz").glob("*.toml"))
+    assert len(files) == 1
+    assert files[0].name in told.replace("\n", "")
+    assert tomllib.loads(files[0].read_text())["protocol"]["name"] == "broken-impatient"
+    assert fuzz_command.command(options(tmp_path, protocol=["timestamp"], json=True)) == 0
+    assert '"seeds": 3' in capsys.readouterr().out
+
+
+def test_the_command_refuses_what_it_cannot_do(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="did you mean 'overlay'"):
+        fuzz_command.command(options(tmp_path, protocol=["overly"]))
+    with pytest.raises(UserError, match="--seeds 0"):
+        fuzz_command.command(options(tmp_path, seeds=0))
