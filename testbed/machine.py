@@ -103,7 +103,8 @@ def virtual_kernel() -> Ability:
 def java() -> Ability:
     """Spark needs it."""
     remedy = f"sudo apt-get install openjdk-{JAVA}-jre-headless"
-    done = _run("java", "-version")
+    home = os.environ.get("JAVA_HOME")
+    done = _run(f"{home}/bin/java" if home else "java", "-version")
     if done is None:
         return Ability("Java", False, "not installed", remedy, "digest")
     found = re.search(r'version "(\d+)', done.stderr + done.stdout)
@@ -130,7 +131,7 @@ def disk(directory: Path) -> Ability:
 
 def python_packages() -> Ability:
     """Those that are only imported when they are needed."""
-    wanted = ("scapy", "ryu", "matplotlib")
+    wanted = ("scapy", "ryu", "matplotlib", "pyspark", "pandas")
     missing = [name for name in wanted if importlib.util.find_spec(name) is None]
     detail = f"missing: {', '.join(missing)}" if missing else "installed"
     return Ability("Python packages", not missing, detail, "scripts/setup", "all")

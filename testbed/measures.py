@@ -12,6 +12,23 @@ import numpy as np
 
 from protocols import Message
 
+# (label, key of the summary, format)
+FIGURES: tuple[tuple[str, str, str], ...] = (
+    ("causal order", "verdict", "{}"),
+    ("messages multicast", "multicasts", "{:,}"),
+    ("deliveries", "deliveries", "{:,}"),
+    ("delay, mean (ms)", "delay_ms_mean", "{:,.3f}"),
+    ("delay, max (ms)", "delay_ms_max", "{:,.3f}"),
+    ("delivery queue, mean", "delivery_queue_mean", "{:,.3f}"),
+    ("delivery queue, max", "delivery_queue_max", "{:,}"),
+    ("network load, mean (packets)", "network_load_mean", "{:,.1f}"),
+    ("link queue, max (packets)", "link_queue_max", "{:,}"),
+    ("messages sent (fragments)", "messages", "{:,}"),
+    ("bytes sent", "bytes", "{:,}"),
+    ("of these control information", "control_bytes", "{:,}"),
+    ("hops", "hops", "{:,}"),
+)
+
 
 class Meter:
     """What is measured at the nodes: delays, delivery queues, the protocol's own counters."""

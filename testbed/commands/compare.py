@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from testbed.commands.run import FIGURES
 from testbed.commands.terminal import complain, console, exit_status, print_json
 from testbed.errors import UserError
 from testbed.experiment import read_document
+from testbed.measures import FIGURES
 from testbed.rundir import read_json, read_manifest
 from testbed.sweep import flatten
 

@@ -15,25 +15,9 @@ from testbed.commands.terminal import complain, console, exit_status, print_json
 from testbed.engines.mininet.fidelity import Fidelity
 from testbed.errors import UserError
 from testbed.experiment import ENGINES, load
+from testbed.measures import FIGURES
 from testbed.run import Run, choose_engine, run_experiment
 from testbed.rundir import read_json
-
-# (label, key of the summary, format)
-FIGURES: tuple[tuple[str, str, str], ...] = (
-    ("causal order", "verdict", "{}"),
-    ("messages multicast", "multicasts", "{:,}"),
-    ("deliveries", "deliveries", "{:,}"),
-    ("delay, mean (ms)", "delay_ms_mean", "{:,.3f}"),
-    ("delay, max (ms)", "delay_ms_max", "{:,.3f}"),
-    ("delivery queue, mean", "delivery_queue_mean", "{:,.3f}"),
-    ("delivery queue, max", "delivery_queue_max", "{:,}"),
-    ("network load, mean (packets)", "network_load_mean", "{:,.1f}"),
-    ("link queue, max (packets)", "link_queue_max", "{:,}"),
-    ("messages sent (fragments)", "messages", "{:,}"),
-    ("bytes sent", "bytes", "{:,}"),
-    ("of these control information", "control_bytes", "{:,}"),
-    ("hops", "hops", "{:,}"),
-)
 
 
 def add_parser(commands: Any) -> None:

@@ -100,7 +100,7 @@ def _check(master: str) -> None:
             "k8s://URL would be"
         )
     found = java()
-    if not found.ok and "JAVA_HOME" not in os.environ:
+    if not found.ok:
         raise UserError(f"Spark needs Java {JAVA} or later, here: {found.detail}; {found.remedy}")
     if master.startswith("spark://"):
         _probe(master)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protocols.wire import HEADER
-from testbed.commands.run import FIGURES
+from testbed.measures import FIGURES
 from testbed.report.links import draw_links
 from testbed.report.snapshot import draw_snapshot
 from testbed.report.style import COLUMN, GREY, PAGE, legend, look, new_figure, render, styled

@@ -8,9 +8,10 @@ from dataclasses import asdict
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from testbed.commands.run import FIGURES
 from testbed.engines.mininet.fidelity import Fidelity
+from testbed.measures import FIGURES
 from testbed.results import Results
+from testbed.sweep import flatten
 from topologies import describe
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def figures_table(runs: Runs, names: Sequence[str]) -> str:
 
 def settings_table(runs: Runs, names: Sequence[str]) -> str:
     """Every setting of the experiments; one that all share stands once."""
-    flat = [_flatten(tomllib.loads(run.experiment.to_toml())) for run in runs]
+    flat = [_settings(run) for run in runs]
     rows = []
     for key in dict.fromkeys(key for settings in flat for key in settings):
         values = [settings.get(key, "–") for settings in flat]
@@ -206,14 +207,13 @@ def _disagreements(run: Results) -> str:
     return "agree" if not count else f'<span class="verdict bad">{count} figures differ</span>'
 
 
-def _flatten(document: dict[str, Any]) -> dict[str, str]:
-    flat: dict[str, str] = {}
-    for key, value in document.items():
-        if isinstance(value, dict):
-            flat |= {f"{key}.{name}": text for name, text in _flatten(value).items()}
-        else:
-            flat[key] = "–".join(map(str, value)) if isinstance(value, list) else str(value)
-    return flat
+def _settings(run: Results) -> dict[str, str]:
+    """All of the experiment's settings, by names such as ``topology.nodes``."""
+    found = flatten(tomllib.loads(run.experiment.to_toml()))
+    return {
+        key: "–".join(map(str, value)) if isinstance(value, list) else str(value)
+        for key, value in found.items()
+    }
 
 
 def _form(form: str, value: object) -> str:
