@@ -255,7 +255,7 @@ class KS(Protocol):
         super().__init__(place, settings)
         self.everybody = frozenset(range(place.processes))
         self.others = to_dests(place.others)
-        self.clock = 0
+        self.clock = place.base
         self.SR = [0] * place.processes
         self.LOG = Log([0] * place.processes, [0] * place.processes, {})
         self.waiting: defaultdict[MessageId, list[KSMessage]] = defaultdict(list)

@@ -34,6 +34,7 @@ class Overlay(Protocol):
         super().__init__(place, settings)
         self.neighbours = place.neighbours
         self.seen = [0] * place.processes
+        self.seen[self.me] = place.base
 
     def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
         """Lines 9-11: number the message and send it to all neighbours."""

@@ -74,7 +74,7 @@ class RST(Protocol):
     def __init__(self, place: Place, settings: Any = None) -> None:
         super().__init__(place, settings)
         self.everybody = frozenset(range(place.processes))
-        self.clock = 0
+        self.clock = place.base
         self.SENT: Matrix = np.zeros((place.processes, place.processes), np.int64)
         self.DELIV: NDArray[np.int64] = np.zeros(place.processes, np.int64)
         self.waiting: defaultdict[MessageId, list[MatrixMessage]] = defaultdict(list)

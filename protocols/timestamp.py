@@ -68,6 +68,7 @@ class Timestamp(Protocol):
         super().__init__(place, settings)
         self.others = place.others
         self.T: Vector = np.zeros(place.processes, np.int64)
+        self.T[self.me] = place.base
         self.buffer: defaultdict[MessageId, list[Stamped]] = defaultdict(list)
 
     def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:

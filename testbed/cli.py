@@ -13,6 +13,7 @@ from testbed.commands import (
     digest,
     doctor,
     explore,
+    fuzz,
     protocols,
     report,
     run,
@@ -23,7 +24,20 @@ from testbed.commands import (
 from testbed.commands.terminal import complain
 from testbed.errors import UserError
 
-COMMANDS = (run, check, digest, report, compare, sweep, explore, topology, protocols, doctor, shell)
+COMMANDS = (
+    run,
+    check,
+    digest,
+    report,
+    compare,
+    sweep,
+    explore,
+    fuzz,
+    topology,
+    protocols,
+    doctor,
+    shell,
+)
 
 
 def main(arguments: list[str] | None = None) -> int:

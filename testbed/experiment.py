@@ -26,12 +26,15 @@ from protocols.channel import Reliable
 from testbed.errors import UserError
 from testbed.faults import FAULTS, Fault
 from testbed.framing import Framing
-from testbed.workload import WORKLOADS, Bursts, Workload
+from testbed.script import Script
+from testbed.workload import WORKLOADS as DRAWN
+from testbed.workload import Bursts, Workload
 from topologies import MODELS, OVERLAYS, Links
 from topologies.routing import Metric
 
 ENGINES = ("simulate", "mininet", "virtual", "auto")
 LONGEST_SHOWN = 60  # characters of a wrong value
+WORKLOADS: dict[str, type[Workload]] = {**DRAWN, Script.model: Script}
 CHANNELS = {"raw": None, "reliable": Reliable.Settings}
 _REGISTRIES: dict[str, Mapping[str, Any]] = {
     "protocol": PROTOCOLS | BROKEN,

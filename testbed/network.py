@@ -11,6 +11,7 @@ from protocols import PROTOCOLS
 from testbed.errors import UserError
 from testbed.experiment import Experiment
 from testbed.seeds import stream
+from topologies.channels import ExponentialChannels
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,8 @@ def build_network(experiment: Experiment) -> Network:
     where = experiment.file or experiment.name
     try:
         graph = experiment.topology.generate(stream(experiment.seed, "topology"))
-        experiment.links.apply(graph, stream(experiment.seed, "links"))
+        if not isinstance(experiment.topology, ExponentialChannels):  # they are no links
+            experiment.links.apply(graph, stream(experiment.seed, "links"))
     except (ValueError, OSError) as error:
         raise UserError(f"{where}: topology: {error}") from None
     processes = graph.number_of_nodes()

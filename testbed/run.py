@@ -14,6 +14,7 @@ from testbed.errors import UserError
 from testbed.experiment import Experiment
 from testbed.network import build_network
 from testbed.rundir import RunDirectory
+from topologies.channels import ExponentialChannels
 
 ENGINES = {
     "simulate": "testbed.engines.simulate",
@@ -65,6 +66,12 @@ def run_experiment(
             f"{experiment.file or experiment.name}: transport.framing = "
             f"{experiment.transport.framing!r} is for the simulator; real packets have headers: "
             "use 'udp'"
+        )
+    if experiment.engine != "simulate" and isinstance(experiment.topology, ExponentialChannels):
+        raise UserError(
+            f"{experiment.file or experiment.name}: topology.model = "
+            f"{experiment.topology.model!r} is for the simulator; a network of links, such as "
+            "'pure-random', can be emulated"
         )
     network = build_network(experiment)
     label = f"{experiment.protocol.name}-{network.processes}"

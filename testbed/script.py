@@ -30,7 +30,7 @@ from typing_extensions import TypedDict
 
 from protocols import Message
 from testbed.errors import UserError
-from testbed.workload import LONGEST_PAYLOAD, NS_PER_MS, WORKLOADS, Sending, Workload, at_least
+from testbed.workload import LONGEST_PAYLOAD, NS_PER_MS, Sending, Workload, at_least
 
 NUMBER_BYTES = 4
 
@@ -142,6 +142,3 @@ def without(send: Sequence[Line], gone: Collection[int]) -> list[Line]:
             moved["answers"] = numbers[line["answers"]]
         kept.append(moved)
     return kept
-
-
-WORKLOADS[Script.model] = Script

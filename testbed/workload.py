@@ -281,6 +281,3 @@ def above_zero(name: str, value: float) -> None:
     """Refuse a duration or a rate that is not positive."""
     if not 0 < value < float("inf"):
         raise ValueError(f"{name} must be above 0, not {value}")
-
-
-import testbed.script  # noqa: E402, F401  it adds itself to WORKLOADS, and builds upon all of this

@@ -48,7 +48,7 @@ def test_a_mistake_is_found_made_small_and_repeated_by_a_run(name: str, tmp_path
     drawn = draw(BROKEN[name], found)
     assert len(example.document["workload"]["send"]) <= len(drawn["workload"]["send"])
     assert len(example.document["workload"]["send"]) <= 10
-    assert len(example.document["fault"]) <= 1
+    assert len(example.document["fault"]) <= 2
     (experiment,) = load(write_example(example, tmp_path))
     run = run_experiment(experiment, tmp_path, lambda stage, done, of: None)
     assert run.verdict.verdict == "invalid"
@@ -109,7 +109,7 @@ def test_what_does_not_end_or_raises_is_wrong_too(monkeypatch: pytest.MonkeyPatc
         yield Send((sender,), message)
 
     monkeypatch.setattr(protocol, "receive", chat)
-    trial = attempt({**document, "fault": [], "channel": "raw"})
+    trial = attempt({**document, "fault": [], "channel": "raw", "links": {}})
     assert trial is not None
     assert trial.wrong == "endless"
 
@@ -117,6 +117,37 @@ def test_what_does_not_end_or_raises_is_wrong_too(monkeypatch: pytest.MonkeyPatc
 def test_what_is_no_experiment_is_no_trial() -> None:
     document = draw(PROTOCOLS["timestamp"], 1)
     assert attempt({**document, "topology": {"model": "line", "nodes": 1}}) is None
+
+
+def test_what_no_protocol_promises_to_survive_is_no_trial() -> None:
+    down = {"kind": "link-down", "link": [0, 1]}
+    heals = {**down, "for_ms": 5.0}
+    late = {"kind": "reordering", "rate": 0.5}
+    crashes = [{"kind": "crash", "node": node, "at_ms": 1.0} for node in (1, 3)]
+    reliable = {"model": "reliable"}
+    for protocol, channel, faults, allowed in (
+        ("overlay", reliable, [heals], True),
+        ("overlay", reliable, [down], False),
+        ("overlay", "raw", [heals], False),
+        ("overlay", "raw", [late], False),
+        ("timestamp", "raw", [late], True),
+        ("overlay", reliable, [crashes[0]], True),
+        ("timestamp", reliable, [crashes[0]], False),
+        ("timestamp", "raw", crashes, True),
+        ("overlay", "raw", crashes, False),  # on a ring, 2 is alone then
+    ):
+        document = {
+            "name": "promises",
+            "protocol": {"name": protocol},
+            "topology": {"model": "ring", "nodes": 5},
+            "overlay": {"model": "ring"},
+            "workload": {"model": "script", "send": [{"node": 0, "at_ms": 0.0}]},
+            "channel": channel,
+            "fault": faults,
+        }
+        trial = attempt(document)
+        assert (trial is not None) == allowed, document
+        assert trial is None or trial.wrong is None
 
 
 def test_shrinking_stops_when_its_trials_are_used_up() -> None:

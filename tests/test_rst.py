@@ -112,7 +112,12 @@ def test_integers_are_counted_as_the_paper_does() -> None:
     run = Execution(RST, 4)
     run.multicast(0, frozenset([1, 2]))
     run.play(random.Random(0), 0)
-    assert run.counted == {"control_integers": 2 * 16, "log_integers": 3 * 16, "log_events": 3}
+    assert run.counted == {
+        "control_copies": 2,
+        "control_integers": 2 * 16,
+        "log_integers": 3 * 16,
+        "log_events": 3,
+    }
 
 
 @given(n=st.integers(1, 9), data=st.data())

@@ -109,7 +109,7 @@ class Forgetful(Overlay):
 
     def __init__(self, place: Place, settings: Any = None) -> None:
         super().__init__(place, settings)
-        self.sent = 0
+        self.sent = place.base
 
     def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
         """Number it, and no more."""

@@ -169,7 +169,7 @@ class Uncounted(Timestamp):
 
     def __init__(self, place: Place, settings: Any = None) -> None:
         super().__init__(place, settings)
-        self.sent = 0
+        self.sent = place.base
 
     def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
         """Count it in the message only."""

@@ -271,7 +271,7 @@ def _union(parts: Iterable[tuple[_Source, DataFrame]]) -> DataFrame:
 def _links(spark: SparkSession, sources: Sequence[_Source]) -> DataFrame:
     """Both directions of every link."""
     rows = [
-        (source.run, *ends, link["delay_ns"], link["bandwidth_bps"])
+        (source.run, *ends, link.get("delay_ns"), link.get("bandwidth_bps"))
         for source in sources
         for link in source.network["links"]
         for ends in ((link["a"], link["b"]), (link["b"], link["a"]))

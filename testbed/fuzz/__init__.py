@@ -116,5 +116,5 @@ def _protocol(name: str) -> type[Protocol]:
 def _tried(document: Document) -> Trial:
     trial = attempt(document)
     if trial is None:
-        raise AssertionError(f"{document['name']}: what was drawn is not an experiment")
+        raise AssertionError(f"{document['name']}: what was drawn cannot be tried")
     return trial

@@ -5,24 +5,29 @@ All that is drawn is within what a correct protocol promises, so that every viol
 - Over raw channels nothing is lost. Packets may come twice, links may be slow, processes may pause;
   packets may be reordered unless the protocol floods an overlay, which needs FIFO channels.
 - Over the reliable channel packets are lost and reordered too, and links go down, but not for ever.
-- Processes crash and are not started again. A protocol that floods survives that in any weather as
-  long as the rest of its overlay is connected. One in which every sender sends to all receivers itself
-  does so only over raw channels: with the reliable one a message may have reached some processes when
-  its sender dies, and then nobody sends it to the others, which wait for it for good.
+- Processes crash and are not started again. A protocol that floods survives that in any weather if,
+  whichever of them do, the rest of its overlay is connected. One in which every sender sends to all
+  receivers itself does so only over raw channels: with the reliable one a message may have reached
+  some processes when its sender dies, and then nobody sends it to the others, which wait for it.
+
+The weather is such that the reliable channel gives nobody up: the more links a packet crosses and the
+more packets a message is cut into, the less is lost.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import fields
+from itertools import chain, combinations
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import networkx as nx
 
 from protocols import Protocol
-from testbed.experiment import parse
+from testbed.experiment import Experiment, parse
+from testbed.faults import Crash, LinkDown, Loss, Pause, Reordering
 from testbed.network import Network, build_network
 from testbed.script import NUMBER_BYTES, Line
 from testbed.seeds import stream
@@ -33,6 +38,7 @@ Table = dict[str, Any]
 MOST_NODES = 8
 MOST_MESSAGES = 24
 MOST_FAULTS = 4
+MOST_CRASHES = 3
 SPAN_MS = 20.0  # in which messages are sent
 RETRIES = 40  # enough for the worst weather that is drawn
 
@@ -49,7 +55,10 @@ def draw(protocol: type[Protocol], seed: int) -> Document:
         "protocol": {"name": protocol.name, **_settings(protocol, rng)},
         "topology": _topology(nodes, rng),
         "links": _links(reliable, rng),
-        "transport": {"routing": rng.choice(["hops", "delay"]), "mtu": rng.choice([200, 1500])},
+        "transport": {
+            "routing": rng.choice(["hops", "delay"]),
+            "mtu": 1500 if reliable else rng.choice([200, 1500]),
+        },
         "workload": {"model": "script", "send": _script(protocol, nodes, rng)},
     }
     if protocol.needs_overlay:
@@ -57,6 +66,30 @@ def draw(protocol: type[Protocol], seed: int) -> Document:
     network = build_network(parse(document, Path(document["name"]))[0])
     document["fault"] = _faults(protocol, network, reliable, rng)
     return document
+
+
+def promised(experiment: Experiment, network: Network) -> bool:
+    """Whether a correct protocol comes through this, as far as it follows from the kinds of faults."""
+    floods, faults = experiment.protocol.needs_overlay, experiment.faults
+    if any(isinstance(fault, LinkDown | Pause) and fault.for_ms is None for fault in faults):
+        return False
+    crashed = {fault.node for fault in faults if isinstance(fault, Crash)}
+    if experiment.channel is not None:
+        return not crashed or (floods and _survivable(network, crashed))
+    losing = (Loss, LinkDown, Reordering) if floods else (Loss, LinkDown)
+    links = experiment.links
+    return not (
+        any(isinstance(fault, losing) for fault in faults) or links.loss or links.queue_packets
+    ) and _survivable(network, crashed)
+
+
+def _survivable(network: Network, crashed: Collection[int | None]) -> bool:
+    """Whether the rest of the overlay, if there is one, is connected whichever of these crash."""
+    overlay = network.overlay
+    some = chain.from_iterable(combinations(crashed, size + 1) for size in range(len(crashed)))
+    return len(crashed) < network.processes and (
+        overlay is None or all(nx.is_connected(overlay.subgraph(set(overlay) - {*s})) for s in some)
+    )
 
 
 def _settings(protocol: type[Protocol], rng: random.Random) -> Table:
@@ -177,14 +210,12 @@ def _partition(network: Network, rng: random.Random) -> Table:
 
 
 def _crashes(network: Network, rng: random.Random) -> list[Table]:
-    """As many as leave some processes, and these connected."""
     drawn: list[Table] = []
-    alive = set(range(network.processes))
-    for node in rng.sample(sorted(alive), rng.randint(1, network.processes - 1)):
-        rest = alive - {node}
-        if network.overlay is not None and not nx.is_connected(network.overlay.subgraph(rest)):
+    crashed: list[int] = []
+    for node in rng.sample(range(network.processes), rng.randint(1, network.processes - 1)):
+        if len(drawn) == MOST_CRASHES or not _survivable(network, [*crashed, node]):
             continue
-        alive = rest
+        crashed.append(node)
         crash: Table = {"kind": "crash", "node": node}
         if rng.random() < 0.5:
             watched = rng.randrange(network.processes)

@@ -21,7 +21,7 @@ OTHER_SEEDS = range(1, 9)
 
 # of each table the simplest first
 _PLAIN: dict[str, list[Any]] = {
-    "channel": ["raw", {"model": "reliable"}],
+    "channel": ["raw"],
     "links": [{"delay_ms": 1.0}, {"delay_ms": [0.0, 1.0]}, {"delay_ms": [0.0, 10.0]}],
     "transport": [None],
     "overlay": [{"model": "complete"}, {"model": "ring"}],
@@ -98,9 +98,12 @@ def fewer_nodes(document: Document) -> Iterator[Document]:
 
 
 def smaller_elsewhere(document: Document) -> Iterator[Document]:
-    """Without a node or a message, on links with other delays."""
+    """Without a node, a message or a fault, on links with other delays."""
     messages = range(len(document["workload"]["send"]))
     smaller = [*fewer_nodes(document), *(fewer_messages(document, [n]) for n in messages)]
+    smaller += fewer_faults(document)
+    if document["fault"]:
+        smaller.append({**document, "fault": [], "channel": "raw"})
     for seed in OTHER_SEEDS:
         for changed in smaller:
             yield {**changed, "seed": seed, "links": {"delay_ms": [0.0, 10.0]}}
@@ -134,12 +137,11 @@ def plain_script(document: Document) -> Iterator[Document]:
 def plain_faults(document: Document) -> Iterator[Document]:
     """With a fault that lasts to the end, begins at once, or befalls all links or all packets."""
     for index, fault in enumerate(document["fault"]):
-        kept = ("for_ms", "at_ms") if fault["kind"] != "link-down" else ("at_ms",)
-        simpler = [{k: v for k, v in fault.items() if k != key} for key in kept]
+        simpler = [{k: v for k, v in fault.items() if k != key} for key in ("for_ms", "at_ms")]
         for key in ("for_ms", "late_ms", "factor"):
             if key in fault and fault[key] != round(fault[key]):
                 simpler.append({**fault, key: float(round(fault[key]) or 1)})
-        if fault.get("rate", 1.0) != 1.0:
+        if fault.get("rate", 1.0) != 1.0 and fault["kind"] != "loss":
             simpler.append({**fault, "rate": 1.0})
         for changed in simpler:
             yield _replaced(document, ("fault",), index, changed)

@@ -11,8 +11,8 @@ from testbed.check import FAULTS, Event, Verdict, check_events
 from testbed.engines.simulate import EndlessError, Simulation
 from testbed.errors import UserError
 from testbed.experiment import Experiment, parse
-from testbed.fuzz.draw import Document
-from testbed.network import build_network
+from testbed.fuzz.draw import Document, promised
+from testbed.network import Network, build_network
 from testbed.script import Script
 
 TICKS = 4  # of 32,768 events: what goes on for longer does not end
@@ -63,17 +63,17 @@ class MemoryLog:
 
 
 def attempt(document: Document) -> Trial | None:
-    """Run an experiment; None if there is no such experiment."""
+    """Run an experiment; None if there is no such one, or if no protocol promises to survive it."""
     try:
         experiment = parse(document, Path(document["name"]))[0]
-        return _attempt(experiment)
+        network = build_network(experiment)
+        return _attempt(experiment, network) if promised(experiment, network) else None
     except UserError:
         return None
 
 
-def _attempt(experiment: Experiment) -> Trial:
+def _attempt(experiment: Experiment, network: Network) -> Trial:
     assert isinstance(experiment.workload, Script)
-    network = build_network(experiment)
     due = len(experiment.workload.send) * network.processes
     log: Any = MemoryLog(most=TOO_MANY * due)
     ticks = 0

@@ -145,7 +145,14 @@ def test_testbed_run_takes_the_mininet_engine_by_itself(tmp_path: Path) -> None:
     file.write_text(small({"name": "overlay"}, engine="auto").to_toml())
     said = bytearray()
     result = run_guest(
-        [str(Path(sys.executable).with_name("testbed")), "run", str(file), "--runs", str(tmp_path)],
+        [
+            str(Path(sys.executable).with_name("testbed")),
+            "run",
+            str(file),
+            "--no-digest",
+            "--runs",
+            str(tmp_path),
+        ],
         GuestSettings(results=tmp_path, cwd=PROJECT, stdout=said.extend, timeout_s=120),
     )
     assert result.returncode == 0, said.decode()
@@ -159,7 +166,7 @@ def test_testbed_run_takes_the_mininet_engine_by_itself(tmp_path: Path) -> None:
 def test_a_failed_emulation_leaves_a_manifest_that_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "MEMORY_MB", 20)  # too little to boot with
+    monkeypatch.setattr(engine, "MEMORY_MB", 8)  # too little to boot with
     monkeypatch.setattr(engine, "MEMORY_MB_PER_NODE", 0)
     with pytest.raises(UserError, match=r"console\.log"):
         run(small({"name": "timestamp"}), tmp_path)

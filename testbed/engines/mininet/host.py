@@ -84,6 +84,10 @@ class Host:
         """The application shall multicast at that time of the run's clock."""
         self._at(at, partial(self._send, payload, to))
 
+    def will_count_from(self, at: int) -> None:
+        """The protocol's own counters shall begin at that time of the run's clock."""
+        self._at(at, self.meter.counted.clear)
+
     def open(self) -> None:
         """Open the sockets in the namespace that this process is in."""
         self.socket = _socket(self.me, PORT)

@@ -184,7 +184,12 @@ class Hosts:
             for node in nodes
         }
         workload, processes = self.experiment.workload, self.network.processes
-        sends = workload.sends(processes, stream(self.experiment.seed, "workload"))
+        sends = list(workload.sends(processes, stream(self.experiment.seed, "workload")))
+        self.last_send = sends[-1].at if sends else 0
+        warm_at = workload.warm_at(sends)
+        for host in hosts.values():
+            if since <= warm_at > 0:
+                host.will_count_from(warm_at)
         for at, node, payload, to in sends:
             if node in hosts and at >= since:
                 hosts[node].will_send(at, payload, to)
@@ -194,7 +199,7 @@ class Hosts:
         self, progress: Callable[[int, int], None], quiet_s: float, harm: Harm
     ) -> None:
         """Quiet is: all that was planned is over, and nothing moved between two looks."""
-        end = self.start + self.experiment.workload.duration
+        end = self.start + self.last_send
         progress(0, end - self.start)
         before = -1
         while True:
