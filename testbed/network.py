@@ -10,6 +10,7 @@ import networkx as nx
 from protocols import PROTOCOLS
 from testbed.errors import UserError
 from testbed.experiment import Experiment
+from testbed.faults import Faults
 from testbed.seeds import stream
 from topologies.channels import ExponentialChannels
 
@@ -84,7 +85,17 @@ def build_network(experiment: Experiment) -> Network:
             f"{where}: {experiment.protocol.name} sends every message to everybody, and this "
             f"workload sends to some; {', '.join(_taking_subsets())} can do that"
         )
+    fault_schedule(experiment, graph)
     return Network(graph, _overlay(experiment, processes))
+
+
+def fault_schedule(experiment: Experiment, graph: nx.Graph[int]) -> Faults:
+    """What will go wrong in a run, drawn from its seed, the same on every engine."""
+    rng = stream(experiment.seed, "faults")
+    try:
+        return Faults(experiment.faults, graph, rng, experiment.workload.duration)
+    except ValueError as error:
+        raise UserError(f"{experiment.file or experiment.name}: fault: {error}") from None
 
 
 def _taking_subsets() -> list[str]:

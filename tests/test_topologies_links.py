@@ -183,4 +183,5 @@ def test_every_model_has_a_name_to_write_in_an_experiment():
     assert set(MODELS) == {
         *("pure-random", "waxman-1", "waxman-2", "doar-leslie", "exponential", "locality"),
         *("hierarchical", "transit-stub", "line", "ring", "star", "grid", "file"),
+        "exponential-channels",
     }

@@ -20,13 +20,11 @@ from testbed.engines.mininet.harm import Harm
 from testbed.engines.mininet.hosts import Hosts
 from testbed.engines.mininet.net import emulated_network
 from testbed.engines.mininet.plan import PORT, Plan, build
-from testbed.errors import UserError
-from testbed.experiment import Experiment, load
-from testbed.faults import Fault, Faults, Reordering, Slow
+from testbed.experiment import load
+from testbed.faults import Fault, Reordering, Slow
 from testbed.framing import ETHERNET
-from testbed.network import Network
+from testbed.network import Network, fault_schedule
 from testbed.rundir import read_json, read_manifest, run_id
-from testbed.seeds import stream
 
 QUIET_S = 2.0  # a slow machine may pause for long
 # what comes in at a switch: the first fragment has the port, the others only the offset
@@ -43,7 +41,7 @@ def emulate(directory: Path, progress: Progress) -> None:
     plan = build(content, experiment.transport.mtu)
     (directory / "hosts").mkdir(exist_ok=True)
     run = run_id(read_manifest(directory))
-    faults, conditions = fault_schedule(experiment, network), Conditions(plan)
+    faults, conditions = fault_schedule(experiment, network.graph), Conditions(plan)
     progress("network", 0, 1)
     with (
         emulated_network(plan) as net,
@@ -86,12 +84,3 @@ def quiet_s(plan: Plan, faults: Sequence[Fault]) -> float:
         for link in plan.links
     )
     return QUIET_S + 2 * (slowest + late / 1e3)
-
-
-def fault_schedule(experiment: Experiment, network: Network) -> Faults:
-    """The faults of a run, the same as on any engine."""
-    rng = stream(experiment.seed, "faults")
-    try:
-        return Faults(experiment.faults, network.graph, rng, experiment.workload.duration)
-    except ValueError as error:
-        raise UserError(f"{experiment.file or experiment.name}: fault: {error}") from None

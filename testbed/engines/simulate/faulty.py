@@ -12,12 +12,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from protocols import Message
-from testbed.errors import UserError
 from testbed.events import EventLog
 from testbed.experiment import Experiment
-from testbed.faults import Condition, Faults
-from testbed.network import Network
-from testbed.seeds import stream
+from testbed.faults import Condition
+from testbed.network import Network, fault_schedule
 
 if TYPE_CHECKING:
     from testbed.engines.simulate import Simulation
@@ -30,13 +28,7 @@ class Faulty:
         self.simulation = simulation
         self.network = simulation.network
         self.scheduler = simulation.network.scheduler
-        rng = stream(experiment.seed, "faults")
-        try:
-            self.faults = Faults(
-                experiment.faults, network.graph, rng, experiment.workload.duration
-            )
-        except ValueError as error:
-            raise UserError(f"{experiment.file or experiment.name}: fault: {error}") from None
+        self.faults = fault_schedule(experiment, network.graph)
         self.next = self.scheduler.call_at(0, self._strike)
         for node in range(network.processes):
             self._connect(node)
