@@ -19,6 +19,7 @@ from zlib import crc32
 from protocols import Message
 
 NS_PER_MS = 1_000_000
+TOO_MANY = 10  # times as many deliveries as can be due: such a run would never end
 LONGEST_PAYLOAD = 60_000  # a datagram holds 65,507 bytes, header and control information included
 
 
@@ -81,6 +82,10 @@ class Workload:
                 f"{len(sends)} messages"
             )
         return sends[self.warm_up_messages].at
+
+    def most_deliveries(self, sends: Sequence[Sending], processes: int) -> int:
+        """More than a run can have that comes to an end."""
+        return TOO_MANY * len(sends) * (1 + self.answers_per_message()) * processes
 
     def broadcasts(self) -> bool:
         """Whether every message goes to everybody."""

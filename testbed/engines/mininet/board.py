@@ -17,10 +17,11 @@ class Board:
     """A number for each host, of each kind; ``bell`` wakes whoever waits for a delivery."""
 
     def __init__(self, hosts: int, awaited: Collection[int] = ()) -> None:
-        numbers = memoryview(mmap.mmap(-1, 3 * 8 * hosts)).cast("q")
+        numbers = memoryview(mmap.mmap(-1, 4 * 8 * hosts)).cast("q")
         self.moved = numbers[:hosts]  # datagrams sent and received
         self.timers = numbers[hosts : 2 * hosts]  # that are set
-        self.delivered = numbers[2 * hosts :]  # messages
+        self.delivered = numbers[2 * hosts : 3 * hosts]  # messages, if a delivery may be awaited
+        self.deliveries = numbers[3 * hosts :]  # messages, in all
         self.awaited = awaited
         self.bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
 

@@ -212,6 +212,7 @@ class Host:
             self.malformed += 1
         else:
             self.node.receive(message, sender, self.now())
+            self.board.deliveries[self.me] = self.meter.deliveries
 
     def _encode(self, message: Message, receivers: int) -> bytes:
         data = self.codec.encode(message)

@@ -186,6 +186,7 @@ class Hosts:
         workload, processes = self.experiment.workload, self.network.processes
         sends = list(workload.sends(processes, stream(self.experiment.seed, "workload")))
         self.last_send = sends[-1].at if sends else 0
+        self.most_deliveries = workload.most_deliveries(sends, processes)
         warm_at = workload.warm_at(sends)
         for host in hosts.values():
             if since <= warm_at > 0:
@@ -211,7 +212,10 @@ class Hosts:
             over = now > planned and not harm.pending()
             if over and moved == before and not self._timers_set():
                 return
-            self.cut_short = over and now > planned + LONGEST_NS and self._timers_set()
+            self.cut_short = over and (
+                (now > planned + LONGEST_NS and self._timers_set())
+                or sum(self.board.deliveries) > self.most_deliveries
+            )
             if self.cut_short:
                 return
             before = moved

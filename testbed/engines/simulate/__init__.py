@@ -23,7 +23,6 @@ from testbed.seeds import stream
 from topologies.channels import ExponentialChannels
 
 Progress = Callable[[str, int, int], None]
-TOO_MANY = 10  # times as many deliveries as can be due
 
 
 def run(
@@ -97,8 +96,7 @@ class Simulation:
         sends = list(workload.sends(processes, stream(experiment.seed, "workload")))
         deliveries = sum(processes if to is None else len(to) for _, _, _, to in sends)
         self.expected = deliveries * (1 + workload.answers_per_message())
-        messages = len(sends) * (1 + workload.answers_per_message())
-        self.most = TOO_MANY * messages * processes
+        self.most = workload.most_deliveries(sends, processes)
         try:
             warm_at = workload.warm_at(sends)
         except ValueError as error:
