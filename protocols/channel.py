@@ -90,7 +90,7 @@ class Reliable(Protocol):
         initial_rto_ms: float = 500
         min_rto_ms: float = 20
         max_rto_ms: float = 2000
-        retries: int = 15
+        retries: int = 30
 
         def __post_init__(self) -> None:
             if self.window < 1 or self.retries < 0 or self.ack_delay_ms < 0:
