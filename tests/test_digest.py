@@ -39,6 +39,15 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "transport": {"framing": "bare"},
         "workload": {**BASE["workload"], "payload_bytes": 2000},
     },
+    "lossy": {
+        "protocol": {"name": "timestamp"},
+        "channel": "reliable",
+        "fault": [
+            {"kind": "loss", "rate": 0.1},
+            {"kind": "duplication", "rate": 0.1},
+            {"kind": "reordering", "rate": 0.1},
+        ],
+    },
     "counters": {"protocol": {"name": "timestamp"}, "packets": "counters"},
 }
 

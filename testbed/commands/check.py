@@ -66,5 +66,5 @@ def check_with_spark(options: argparse.Namespace) -> Iterator[tuple[Path, Findin
     from testbed.digest import session
     from testbed.digest.oracle import check_runs
 
-    with session(options.master) as spark, progress_bar("check") as progress:
+    with session(options.master, small=True) as spark, progress_bar("check") as progress:
         yield from check_runs(spark, options.run, options.limit, partial(progress, "runs"))

@@ -12,7 +12,7 @@ BATCHES_PER_CORE = 4  # between two looks at what came of it
 
 def try_batches(batches: Sequence[Batch], master: str) -> Iterator[Tally]:
     """Try all of them on all the cores that Spark has; what came of each."""
-    with session(master) as spark:
+    with session(master, small=True) as spark:
         context = spark.sparkContext
         many = BATCHES_PER_CORE * context.defaultParallelism
         for start in range(0, len(batches), many):

@@ -91,7 +91,7 @@ def _run(
         yield point, run_point(sweep.within, point, sweep.points[point], runs, progress)
     tasks = [point for point in todo if point not in real_time]
     if tasks:
-        with session(master) as spark:
+        with session(master, small=True) as spark:
             tasks.sort(key=lambda point: cost(sweep.points[point]), reverse=True)
             yield from run_tasks(spark.sparkContext, sweep, tasks, runs)
 
