@@ -26,7 +26,8 @@ from itertools import chain
 from operator import or_
 from typing import Any, ClassVar, NamedTuple
 
-from protocols.base import Count, Deliver, Discard, Effects, Hold, Place, Protocol, Send
+from protocols.base import Count, Deliver, Effects, Place, Send
+from protocols.holdback import HoldBack
 from protocols.wire import Message, MessageId, WireError
 
 Dests = int  # a set of processes: process d is bit d
@@ -238,7 +239,7 @@ def checked(of: list[Entries]) -> Log:
     return Log(newest, of_newest, older)
 
 
-class KS(Protocol):
+class KS(HoldBack):
     """The optimal algorithm of Kshemkalyani and Singhal, to any set of destinations.
 
     A sender that is among the destinations delivers its message as it sends it, and all who hear of
@@ -256,9 +257,8 @@ class KS(Protocol):
         self.everybody = frozenset(range(place.processes))
         self.others = to_dests(place.others)
         self.clock = place.base
-        self.SR = [0] * place.processes
+        self.SR = self.last = [0] * place.processes
         self.LOG = Log([0] * place.processes, [0] * place.processes, {})
-        self.waiting: defaultdict[MessageId, list[KSMessage]] = defaultdict(list)
 
     def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
         """SEND: a copy to each destination with a log of its own; then note the message."""
@@ -286,40 +286,12 @@ class KS(Protocol):
         rest = self.LOG.without(dests)
         return rest, [rest.restored(due[d], d) if d in due else rest for d in members(dests)]
 
-    def receive(self, message: KSMessage, sender: int, now: int) -> Effects:
-        """RECEIVE: deliver what is deliverable, keep the rest under the name of what it lacks."""
-        if message.seq <= self.SR[message.source]:
-            yield Discard(message, "duplicate")
-        elif missing := self.missing(message):
-            self.waiting[missing].append(message)
-            yield Hold(message, missing)
-        else:
-            yield from self.deliver(message)
-
     def missing(self, message: KSMessage) -> MessageId | None:
         """The Delivery Condition: a message that must be delivered before this one, or none."""
         for s, t, _ in message.olog.about(1 << self.me):
             if t > self.SR[s]:
                 return MessageId(s, t)
         return None
-
-    def deliver(self, message: KSMessage) -> Effects:
-        """Deliver the message, and then all that waited for nothing else."""
-        ready = [message]
-        while ready:
-            message = ready.pop()
-            if message.seq <= self.SR[message.source]:
-                yield Discard(message, "duplicate")  # a second copy waited beside the first
-                continue
-            self.SR[message.source] = message.seq
-            self.learn(message)
-            yield from self.count_log()
-            yield Deliver(message)
-            for waiting in self.waiting.pop(message.id, ()):
-                if missing := self.missing(waiting):
-                    self.waiting[missing].append(waiting)
-                else:
-                    ready.append(waiting)
 
     def learn(self, message: KSMessage) -> None:
         """Constraint I: nobody need know any longer that this process is a destination."""

@@ -15,14 +15,14 @@ needs them: whoever delivers m must know to whom else it went, or what it sends 
 from __future__ import annotations
 
 import struct
-from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols.base import Count, Deliver, Discard, Effects, Hold, Place, Protocol, Send
+from protocols.base import Count, Deliver, Effects, Place, Send
+from protocols.holdback import HoldBack
 from protocols.wire import Message, MessageId, WireError
 
 Matrix = NDArray[np.int64]
@@ -59,7 +59,7 @@ class MatrixMessage(Message):
         return {"SENT": SENT.reshape(processes, processes), "dests": dests}
 
 
-class RST(Protocol):
+class RST(HoldBack):
     """A matrix of messages sent, to any set of destinations.
 
     A sender that is among the destinations delivers its message as it sends it.
@@ -77,7 +77,7 @@ class RST(Protocol):
         self.clock = place.base
         self.SENT: Matrix = np.zeros((place.processes, place.processes), np.int64)
         self.DELIV: NDArray[np.int64] = np.zeros(place.processes, np.int64)
-        self.waiting: defaultdict[MessageId, list[MatrixMessage]] = defaultdict(list)
+        self.last = self.DELIV
 
     def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
         """Attach the matrix as it is, then note the message in it."""
@@ -95,40 +95,12 @@ class RST(Protocol):
         if self.me in destinations:
             yield Deliver(message)
 
-    def receive(self, message: MatrixMessage, sender: int, now: int) -> Effects:
-        """Deliver what is deliverable, keep the rest under the name of what it lacks."""
-        if message.seq <= self.DELIV[message.source]:
-            yield Discard(message, "duplicate")
-        elif missing := self.missing(message):
-            self.waiting[missing].append(message)
-            yield Hold(message, missing)
-        else:
-            yield from self.deliver(message)
-
     def missing(self, message: MatrixMessage) -> MessageId | None:
         """A message to this process that must be delivered before this one, or none."""
         sent_to_me = message.SENT[:, self.me]
         late = sent_to_me > self.DELIV
         k = int(late.argmax())
         return MessageId(k, int(sent_to_me[k])) if late[k] else None
-
-    def deliver(self, message: MatrixMessage) -> Effects:
-        """Deliver the message, and then all that waited for nothing else."""
-        ready = [message]
-        while ready:
-            message = ready.pop()
-            if message.seq <= self.DELIV[message.source]:
-                yield Discard(message, "duplicate")  # a second copy waited beside the first
-                continue
-            self.DELIV[message.source] = message.seq
-            self.learn(message)
-            yield from self.count_log()
-            yield Deliver(message)
-            for waiting in self.waiting.pop(message.id, ()):
-                if missing := self.missing(waiting):
-                    self.waiting[missing].append(waiting)
-                else:
-                    ready.append(waiting)
 
     def learn(self, message: MatrixMessage) -> None:
         """Know what the sender knew, and that it has sent this message to all its destinations."""
