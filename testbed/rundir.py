@@ -2,12 +2,14 @@
 
     runs/<experiment>/<run>/
       experiment.toml   the experiment as resolved
-      manifest.json     engine, versions, times, status, counters
+      manifest.json     engine, versions, times, status, counters, the engine's own figures
       network.json      nodes, links, overlay
       events/*.jsonl    what each node did (see testbed.events)
       packets/          what crossed each link: captures, or the simulator's table if asked for
       emulation.json    what hosts and capture counted, if emulated; logs of the parts beside it
+      tables/*.parquet  what the digest made of all this (see docs/results.md)
       summary.json      the run's figures, one flat object
+      figures/          and report.html: what the report shows
 
 A run is what its manifest says: "running" until it ends, then "complete", "interrupted" or "failed".
 Nothing is overwritten: a new run gets a new directory, and ``latest`` points to it.
