@@ -40,10 +40,10 @@ class Deliver(NamedTuple):
 
 
 class Hold(NamedTuple):
-    """Keep a message back until another has been delivered."""
+    """Keep a message back until another has been delivered, or until something that has no name has happened."""
 
     message: Message
-    waits_for: MessageId
+    waits_for: MessageId | None
 
 
 class Discard(NamedTuple):
@@ -83,6 +83,7 @@ class Place:
 
     ``incarnation`` counts how often the process has been started again after a crash. One that has
     been does not know how much it sent before, so each incarnation has sequence numbers of its own.
+    ``groups`` are those of the whole system, each the set of its members; no two are the same.
     """
 
     me: int
@@ -90,6 +91,7 @@ class Place:
     neighbours: tuple[int, ...] = ()
     rng: random.Random = field(default_factory=lambda: random.Random(0))
     incarnation: int = 0
+    groups: tuple[frozenset[int], ...] = ()
 
     @property
     def base(self) -> int:
@@ -116,6 +118,10 @@ class Protocol(ABC):
     needs_overlay: ClassVar[bool] = False
     takes_subsets: ClassVar[bool] = False
     """Whether a message may go to some of the processes only."""
+    needs_groups: ClassVar[bool] = False
+    """Whether every message goes to one of the system's groups that its sender belongs to."""
+    rests: ClassVar[bool] = True
+    """Whether it does nothing more once all is delivered; the run of one that does ends by time."""
 
     @dataclass(frozen=True)
     class Settings:
@@ -135,6 +141,18 @@ class Protocol(ABC):
     @abstractmethod
     def receive(self, message: Any, sender: int, now: int) -> Effects:
         """The network hands over a message that ``sender`` passed to it."""
+
+    def start(self, now: int) -> Effects:
+        """The process begins, before anything else happens to it."""
+        yield from ()
+
+    def join(self, now: int) -> Effects:
+        """The application wants the process to become a member of what the protocol keeps."""
+        raise NotImplementedError(f"{self.name} has no members that could join")
+
+    def leave(self, now: int) -> Effects:
+        """The application wants the process to be a member no longer."""
+        raise NotImplementedError(f"{self.name} has no members that could leave")
 
     def timeout(self, timer: Hashable, now: int) -> Effects:
         """A timer that this protocol set has run out."""
