@@ -40,7 +40,7 @@ class Deliver(NamedTuple):
 
 
 class Hold(NamedTuple):
-    """Keep a message back until another has been delivered, or until something that has no name has happened."""
+    """Keep a message back until another has been delivered; none, if what is missing has no name."""
 
     message: Message
     waits_for: MessageId | None
@@ -120,6 +120,8 @@ class Protocol(ABC):
     """Whether a message may go to some of the processes only."""
     needs_groups: ClassVar[bool] = False
     """Whether every message goes to one of the system's groups that its sender belongs to."""
+    needs_everybody: ClassVar[bool] = False
+    """Whether a process that has crashed keeps others from delivering what a live one sends."""
     rests: ClassVar[bool] = True
     """Whether it does nothing more once all is delivered; the run of one that does ends by time."""
 
@@ -157,6 +159,11 @@ class Protocol(ABC):
     def timeout(self, timer: Hashable, now: int) -> Effects:
         """A timer that this protocol set has run out."""
         raise NotImplementedError(f"{self.name} sets no timer, yet {timer!r} ran out")
+
+    @classmethod
+    def needs_fifo(cls, settings: Any) -> bool:
+        """Whether messages of one process to another must not overtake each other."""
+        return cls.needs_overlay
 
     def busy(self) -> bool:
         """Whether the application should wait with its next multicast."""

@@ -153,15 +153,26 @@ class Reliable(Protocol):
                 self.links[peer].retransmit_timer = False
                 yield from self._retransmit(peer, now)
 
-    def announce(self) -> Effects:
-        """Tell the peers that this process has been started again, before it says anything."""
-        for peer in self.peers():
-            yield from self._acknowledge(peer, 0)
+    def start(self, now: int) -> Effects:
+        """Tell the peers if this process has been started again, before it says anything."""
+        if self.place.incarnation:
+            for peer in self.peers():
+                yield from self._acknowledge(peer, 0)
+        yield from self._translate(self.inner.start(now), now)
+
+    def join(self, now: int) -> Effects:
+        """As the protocol inside."""
+        yield from self._translate(self.inner.join(now), now)
+
+    def leave(self, now: int) -> Effects:
+        """As the protocol inside."""
+        yield from self._translate(self.inner.leave(now), now)
 
     def busy(self) -> bool:
         """Whether the application should wait with its next multicast."""
         streams = [link.own for link in self.links.values()]
-        return any(len(s.waiting) >= self.window for s in (*streams, *self.groups.values()))
+        full = any(len(s.waiting) >= self.window for s in (*streams, *self.groups.values()))
+        return full or self.inner.busy()
 
     def peers(self) -> tuple[int, ...]:
         """Those of the protocol inside; all, if it multicasts: each acknowledges on its own."""

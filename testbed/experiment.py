@@ -1,7 +1,7 @@
 """The experiment file: TOML in, validated experiments out, one for each protocol that it names.
 
-A table is checked against the dataclass that it describes: [topology] and [overlay] against the
-model that they name in ``topologies``, [protocol] against the protocol's ``Settings``, [workload]
+A table is checked against the dataclass that it describes: [topology], [overlay] and [groups] against
+the model that they name in ``topologies``, [protocol] against the protocol's ``Settings``, [workload]
 against its model in ``testbed.workload``. So a new model or protocol brings its own keys along.
 """
 
@@ -29,7 +29,7 @@ from testbed.framing import Framing
 from testbed.script import Script
 from testbed.workload import WORKLOADS as DRAWN
 from testbed.workload import Bursts, Workload
-from topologies import MODELS, OVERLAYS, Links
+from topologies import GROUPINGS, MODELS, OVERLAYS, Links
 from topologies.routing import Metric
 
 ENGINES = ("simulate", "mininet", "virtual", "auto")
@@ -40,6 +40,7 @@ _REGISTRIES: dict[str, Mapping[str, Any]] = {
     "protocol": PROTOCOLS | BROKEN,
     "topology": MODELS,
     "overlay": OVERLAYS,
+    "groups": GROUPINGS,
     "workload": WORKLOADS,
 }
 
@@ -74,6 +75,7 @@ class Experiment:
     overlay: Any
     transport: Transport
     workload: Workload
+    groups: Any = None  # everybody receives everything, or what a workload's destinations say
     channel: Reliable.Settings | None = None
     faults: tuple[Fault, ...] = ()
     file: Path | None = field(default=None, compare=False)
@@ -85,7 +87,7 @@ class Experiment:
 
     def to_toml(self) -> str:
         """The experiment as resolved: running this file again is running this experiment."""
-        document = {
+        document: dict[str, Any] = {
             "name": self.name,
             "seed": self.seed,
             "engine": self.engine,
@@ -101,6 +103,8 @@ class Experiment:
             else {"model": "reliable", **_plain(self.channel)},
             "fault": [{"kind": fault.kind, **_plain(fault)} for fault in self.faults],
         }
+        if self.groups is not None:
+            document["groups"] = {"model": self.groups.model, **_plain(self.groups)}
         return tomli_w.dumps(document)
 
 
@@ -116,6 +120,7 @@ class _Top:
     packets: Literal["counters", "full"] = "counters"
     links: dict[str, Any] = field(default_factory=dict)
     overlay: dict[str, Any] = field(default_factory=lambda: {"model": "hypercube"})
+    groups: dict[str, Any] | None = None
     transport: dict[str, Any] = field(default_factory=dict)
     workload: dict[str, Any] = field(default_factory=lambda: {"model": Bursts.model})
     channel: str | dict[str, Any] = "raw"
@@ -165,6 +170,7 @@ def parse(document: Mapping[str, Any], file: Path) -> list[Experiment]:
                 overlay=_model(OVERLAYS, top.overlay, file, "overlay"),
                 transport=_build(Transport, top.transport, file, "transport"),
                 workload=_model(WORKLOADS, top.workload, file, "workload"),
+                groups=top.groups and _model(GROUPINGS, top.groups, file, "groups"),
                 channel=_channel(top.channel, file),
                 faults=tuple(_fault(table, file) for table in top.fault),
                 file=file,

@@ -1,8 +1,8 @@
-"""The network of an experiment: the physical graph with its links, and the overlay upon it."""
+"""The network of an experiment: the physical graph with its links, and overlay and groups upon it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import networkx as nx
@@ -12,6 +12,8 @@ from testbed.errors import UserError
 from testbed.experiment import Experiment
 from testbed.faults import Faults
 from testbed.seeds import stream
+from testbed.workload import Sending
+from topologies import GROUPINGS, Groups
 from topologies.channels import ExponentialChannels
 
 
@@ -21,6 +23,7 @@ class Network:
 
     graph: nx.Graph[int]
     overlay: nx.Graph[int] | None
+    groups: Groups = field(default_factory=dict)
 
     @property
     def processes(self) -> int:
@@ -40,6 +43,7 @@ class Network:
                 for a, b in sorted(map(sorted, self.graph.edges))
             ],
             "overlay": None if self.overlay is None else sorted(map(sorted, self.overlay.edges)),
+            "groups": {name: sorted(members) for name, members in self.groups.items()},
             "generated": dict(self.graph.graph),
         }
 
@@ -52,9 +56,12 @@ class Network:
         for link in content["links"]:
             attributes = {k: v for k, v in link.items() if k not in ("a", "b")}
             graph.add_edge(link["a"], link["b"], **attributes)
-        if content["overlay"] is None:
-            return cls(graph, None)
-        return cls(graph, nx.Graph(map(tuple, content["overlay"])))
+        overlay = content["overlay"]
+        return cls(
+            graph,
+            None if overlay is None else nx.Graph(map(tuple, overlay)),
+            {name: frozenset(members) for name, members in content.get("groups", {}).items()},
+        )
 
 
 def build_network(experiment: Experiment) -> Network:
@@ -80,13 +87,19 @@ def build_network(experiment: Experiment) -> Network:
             f"{where}: workload.senders = {experiment.workload.senders}, "
             f"but the topology has only {processes} nodes"
         )
-    if not (experiment.protocol.takes_subsets or experiment.workload.broadcasts()):
-        raise UserError(
-            f"{where}: {experiment.protocol.name} sends every message to everybody, and this "
-            f"workload sends to some; {', '.join(_taking_subsets())} can do that"
-        )
     fault_schedule(experiment, graph)
-    return Network(graph, _overlay(experiment, processes))
+    network = Network(graph, _overlay(experiment, processes), _groups(experiment, processes))
+    _check_destinations(experiment, network)
+    return network
+
+
+def planned_sends(experiment: Experiment, network: Network) -> list[Sending]:
+    """All that the applications send unasked, drawn from the seed, the same on every engine."""
+    rng = stream(experiment.seed, "workload")
+    try:
+        return list(experiment.workload.sends(network.processes, rng, network.groups))
+    except ValueError as error:
+        raise UserError(f"{experiment.file or experiment.name}: workload: {error}") from None
 
 
 def fault_schedule(experiment: Experiment, graph: nx.Graph[int]) -> Faults:
@@ -98,8 +111,38 @@ def fault_schedule(experiment: Experiment, graph: nx.Graph[int]) -> Faults:
         raise UserError(f"{experiment.file or experiment.name}: fault: {error}") from None
 
 
-def _taking_subsets() -> list[str]:
-    return [name for name, protocol in PROTOCOLS.items() if protocol.takes_subsets]
+def _check_destinations(experiment: Experiment, network: Network) -> None:
+    """See that the protocol can send to whom the workload sends."""
+    where, protocol = experiment.file or experiment.name, experiment.protocol
+    if protocol.needs_groups:
+        if not network.groups:
+            raise UserError(
+                f"{where}: {protocol.name} sends every message to a group, so the experiment needs "
+                f"a table [groups] with the key 'model': one of {', '.join(GROUPINGS)}"
+            )
+        groups = set(network.groups.values())
+        for _, node, _, to in planned_sends(experiment, network):
+            if to not in groups or node not in to:
+                raise UserError(
+                    f"{where}: {protocol.name} sends to groups that the sender is a member of, and "
+                    f"this workload has node {node} send to {'all' if to is None else sorted(to)}"
+                )
+    elif not protocol.takes_subsets and (network.groups or not experiment.workload.broadcasts()):
+        takers = [name for name, taker in PROTOCOLS.items() if taker.takes_subsets]
+        raise UserError(
+            f"{where}: {protocol.name} sends every message to everybody, and this "
+            f"workload sends to some; {', '.join(takers)} can do that"
+        )
+
+
+def _groups(experiment: Experiment, processes: int) -> Groups:
+    if experiment.groups is None:
+        return {}
+    try:
+        groups: Groups = experiment.groups.generate(processes, stream(experiment.seed, "groups"))
+    except ValueError as error:
+        raise UserError(f"{experiment.file or experiment.name}: groups: {error}") from None
+    return groups
 
 
 def _overlay(experiment: Experiment, processes: int) -> nx.Graph[int] | None:

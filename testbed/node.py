@@ -25,10 +25,10 @@ from protocols import (
     Send,
     SetTimer,
 )
-from protocols.channel import Reliable
 from testbed.events import EventLog
 from testbed.measures import Meter
-from testbed.workload import Workload
+from testbed.workload import NO_GROUPS, Workload
+from topologies import Groups
 
 _CARRIERS = (Send, Multicast, Deliver)
 
@@ -54,6 +54,7 @@ class Node:
 
     __slots__ = (
         "backlog",
+        "groups",
         "held",
         "id",
         "log",
@@ -72,6 +73,7 @@ class Node:
         network: Network,
         log: EventLog,
         meter: Meter,
+        groups: Groups = NO_GROUPS,
     ) -> None:
         self.protocol = protocol
         self.id = protocol.me
@@ -80,6 +82,7 @@ class Node:
         self.network = network
         self.log = log
         self.meter = meter
+        self.groups = groups
         self.multicasts = protocol.place.base
         self.held: dict[MessageId, int] = {}
         self.backlog: deque[tuple[bytes, frozenset[int] | None]] = deque()
@@ -117,10 +120,9 @@ class Node:
         if self.backlog:
             self._catch_up(now)
 
-    def announce(self, now: int) -> None:
-        """The process has been started again: its channel tells the peers before all else."""
-        if isinstance(self.protocol, Reliable):
-            self._perform(self.protocol.announce(), now)
+    def start(self, now: int) -> None:
+        """The process begins, or begins again, before anything else happens to it."""
+        self._perform(self.protocol.start(now), now)
 
     def _catch_up(self, now: int) -> None:
         while self.backlog and not self.protocol.busy():
@@ -160,7 +162,7 @@ class Node:
         self.log.deliver(now, self.id, message.source, message.seq)
         answer = self.workload.answer(self.id, message, self.processes)
         if answer is not None:
-            self.multicast(answer, now)
+            self.multicast(answer, now, self.workload.audience(self.id, message, self.groups))
 
     def _hold(self, hold: Hold, now: int) -> None:
         name = hold.message.id

@@ -6,7 +6,7 @@
     [[workload.send]]
     node = 0
     at_ms = 1.5
-    to = [1, 2]            # all, if not given
+    to = [1, 2]            # all, if not given; or group = "g1", if the experiment has groups
     payload_bytes = 100    # as [workload] says, if not given
 
     [[workload.send]]
@@ -14,7 +14,7 @@
     answers = 0            # instead of at_ms: as soon as it delivers the first message of this list
 
 Messages are numbered from 0 in the order of the list, and a payload begins with that number. An answer
-goes to everybody.
+goes to everybody, or to one of its sender's groups, unless it says to which.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
 from protocols import Message
-from testbed.errors import UserError
-from testbed.workload import LONGEST_PAYLOAD, NS_PER_MS, Sending, Workload, at_least
+from testbed.workload import LONGEST_PAYLOAD, NO_GROUPS, NS_PER_MS, Sending, Workload, at_least
+from topologies import Groups
 
 NUMBER_BYTES = 4
 
@@ -43,6 +43,7 @@ class Line(TypedDict, total=False):
     at_ms: float
     answers: int
     to: list[int]
+    group: str
     payload_bytes: int
 
 
@@ -72,29 +73,53 @@ class Script(Workload):
         """Until the last of them is sent."""
         return max(round(line["at_ms"] * NS_PER_MS) for line in self.send if "at_ms" in line)
 
-    def sends(self, processes: int, rng: random.Random) -> Iterator[Sending]:
+    def sends(
+        self, processes: int, rng: random.Random, groups: Groups = NO_GROUPS
+    ) -> Iterator[Sending]:
         """What is not an answer, in order of time and then of the list."""
-        for number, line in enumerate(self.send):
-            for node in (line["node"], *line.get("to", ())):
-                if not 0 <= node < processes:
-                    raise UserError(
-                        f"workload: message {number} of the script names node {node}, and the "
-                        f"topology has nodes 0 to {processes - 1}"
-                    )
+        for number in range(len(self.send)):
+            self._check_names(number, processes, groups)
         unasked = [(line["at_ms"], n) for n, line in enumerate(self.send) if "at_ms" in line]
         for at_ms, number in sorted(unasked):
-            line = self.send[number]
-            to = frozenset(line["to"]) if "to" in line else None
-            yield Sending(round(at_ms * NS_PER_MS), line["node"], self._payload(number), to)
+            node, at = self.send[number]["node"], round(at_ms * NS_PER_MS)
+            for to in self._to(number, groups) or self._audiences(node, rng, groups):
+                yield Sending(at, node, self._payload(number), to)
+
+    def _check_names(self, number: int, processes: int, groups: Groups) -> None:
+        line = self.send[number]
+        for node in (line["node"], *line.get("to", ())):
+            if not 0 <= node < processes:
+                raise ValueError(
+                    f"message {number} of the script names node {node}, and the "
+                    f"topology has nodes 0 to {processes - 1}"
+                )
+        if "group" in line and line["group"] not in groups:
+            raise ValueError(
+                f"message {number} of the script names group {line['group']!r}, and "
+                + (f"there are {', '.join(groups)}" if groups else "[groups] has none")
+            )
+
+    def _to(self, number: int, groups: Groups) -> list[frozenset[int]]:
+        """The destinations that a line gives, if it gives any."""
+        line = self.send[number]
+        if "group" in line:
+            return [groups[line["group"]]]
+        return [frozenset(line["to"])] if "to" in line else []
 
     def broadcasts(self) -> bool:
-        """Whether no message has a key ``to``."""
-        return not any("to" in line for line in self.send)
+        """Whether no message says where it goes."""
+        return not any("to" in line or "group" in line for line in self.send)
 
     def answer(self, node: int, message: Message, processes: int) -> bytes | None:
         """The message that answers this one, if there is any."""
-        number = self._answers.get((node, int.from_bytes(message.payload[:NUMBER_BYTES], "big")))
+        number = self._answers.get((node, _number(message)))
         return None if number is None else self._payload(number)
+
+    def audience(self, node: int, message: Message, groups: Groups) -> frozenset[int] | None:
+        """Where the answer's line says."""
+        for to in self._to(self._answers[node, _number(message)], groups):
+            return to
+        return super().audience(node, message, groups)
 
     def answers_per_message(self) -> int:
         """Rounded up."""
@@ -115,6 +140,10 @@ class Script(Workload):
         return number.to_bytes(NUMBER_BYTES, "big") + bytes(size - NUMBER_BYTES)
 
 
+def _number(message: Message) -> int:
+    return int.from_bytes(message.payload[:NUMBER_BYTES], "big")
+
+
 def _check(number: int, line: Line) -> None:
     """Refuse a line that has no meaning."""
     if ("at_ms" in line) == ("answers" in line):
@@ -123,8 +152,8 @@ def _check(number: int, line: Line) -> None:
         raise ValueError(f"at_ms must not be negative, not {line['at_ms']}")
     if "answers" in line and not 0 <= line["answers"] < number:
         raise ValueError(f"message {number} of the script answers one that is not before it")
-    if "answers" in line and "to" in line:
-        raise ValueError(f"message {number} of the script is an answer, which goes to everybody")
+    if "group" in line and "to" in line:
+        raise ValueError(f"message {number} of the script has both a group and a list of nodes")
     if not NUMBER_BYTES <= line.get("payload_bytes", NUMBER_BYTES) <= LONGEST_PAYLOAD:
         raise ValueError(f"payload_bytes must be from {NUMBER_BYTES} to {LONGEST_PAYLOAD}")
 

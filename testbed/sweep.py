@@ -146,7 +146,7 @@ def cost(experiment: Experiment) -> float:
     workload = experiment.workload
     try:
         sends = sum(1 for _ in workload.sends(nodes, stream(experiment.seed, "workload")))
-    except ValueError:  # more senders than nodes: the run will say so
+    except (ValueError, KeyError):  # what does not fit the network: the run will say so
         return 0
     copies = math.log2(nodes + 1) if experiment.protocol.needs_overlay else 1
     return sends * (1 + workload.answers_per_message()) * nodes * copies

@@ -4,6 +4,10 @@ A workload is drawn from the seed alone, so that every engine runs the same one.
 the application sends of its own accord; ``answer`` what it sends in answer to a delivery, at once.
 Every workload has an end: the paper's saturates its links, so that its delays mean nothing without
 the length of the run.
+
+If an experiment has groups, a message goes to one of them that its sender is a member of, drawn at
+random, or with ``each_group`` one message to each. Else it goes to everybody, unless a workload says
+to whom it sends.
 """
 
 from __future__ import annotations
@@ -17,8 +21,10 @@ from typing import Any, ClassVar, NamedTuple
 from zlib import crc32
 
 from protocols import Message
+from topologies import Groups
 
 NS_PER_MS = 1_000_000
+NO_GROUPS: Groups = {}
 TOO_MANY = 10  # times as many deliveries as can be due: such a run would never end
 LONGEST_PAYLOAD = 60_000  # a datagram holds 65,507 bytes, header and control information included
 
@@ -40,6 +46,8 @@ class Workload:
     payload_bytes: int = 0
     duration_ms: float = 10.0
     warm_up_messages: int = 0  # multicasts before the protocols' own counters begin
+    each_group: bool = False  # whether a sender sends to each of its groups whenever it sends
+    settle_ms: float = 1000.0  # a run of a protocol that never rests goes on for so long
 
     model: ClassVar[str]
     least_senders: ClassVar[int] = 1
@@ -53,20 +61,42 @@ class Workload:
                 f"payload_bytes must be from 0 to {LONGEST_PAYLOAD}, not {self.payload_bytes}"
             )
         above_zero("duration_ms", self.duration_ms)
+        above_zero("settle_ms", self.settle_ms)
 
     @property
     def duration(self) -> int:
         """Nanoseconds after which no process sends of its own accord."""
         return round(self.duration_ms * NS_PER_MS)
 
-    def sends(self, processes: int, rng: random.Random) -> Iterator[Sending]:
+    @property
+    def settling(self) -> int:
+        """Nanoseconds for which a protocol that never rests goes on when nothing more is planned."""
+        return round(self.settle_ms * NS_PER_MS)
+
+    def sends(
+        self, processes: int, rng: random.Random, groups: Groups = NO_GROUPS
+    ) -> Iterator[Sending]:
         """All that is sent unasked, in order of time."""
         payload = self.payload()
-        senders = sorted(rng.sample(range(processes), self.senders))
+        members = frozenset().union(*groups.values()) if groups else range(processes)
+        if self.senders > len(members):
+            raise ValueError(
+                f"senders = {self.senders}, and only {len(members)} processes are in a group"
+            )
+        senders = sorted(rng.sample(sorted(members), self.senders))
         for at, node in merge(
             *([(t, s) for t in self.times(random.Random(rng.random()))] for s in senders)
         ):
-            yield Sending(at, node, payload)
+            for to in self._audiences(node, rng, groups):
+                yield Sending(at, node, payload, to)
+
+    def _audiences(
+        self, node: int, rng: random.Random, groups: Groups
+    ) -> Sequence[frozenset[int] | None]:
+        own = own_groups(node, groups)
+        if not own or self.each_group:
+            return own or [None]
+        return [rng.choice(own)]
 
     def times(self, rng: random.Random) -> Iterator[int]:
         """When one sender sends."""
@@ -88,7 +118,7 @@ class Workload:
         return TOO_MANY * len(sends) * (1 + self.answers_per_message()) * processes
 
     def broadcasts(self) -> bool:
-        """Whether every message goes to everybody."""
+        """Whether every message goes to everybody, or to a group if there are groups."""
         return True
 
     def payload(self) -> bytes:
@@ -98,6 +128,11 @@ class Workload:
     def answer(self, node: int, message: Message, processes: int) -> bytes | None:
         """What a node sends at once, having delivered this message."""
         return None
+
+    def audience(self, node: int, message: Message, groups: Groups) -> frozenset[int] | None:
+        """To whom it sends that: one of its groups, drawn from the message's name, or everybody."""
+        own = own_groups(node, groups)
+        return own[_draw(message) % len(own)] if own else None
 
     def answers_per_message(self) -> int:
         """How many messages one that is sent unasked brings about in all."""
@@ -192,7 +227,7 @@ class Reply(Steady):
         depth = int.from_bytes(message.payload[:4], "big")
         if depth >= self.depth or node == message.source:
             return None
-        draw = crc32(struct.pack("!II", message.source, message.seq))
+        draw = _draw(message)
         # the processes other than the source, counted from a random one of them
         turn = ((node - message.source - 1) % processes - draw) % (processes - 1)
         if turn >= self.answers:
@@ -240,7 +275,9 @@ class RandomDestinations(Workload):
                 f"not {self.destinations_fraction}"
             )
 
-    def sends(self, processes: int, rng: random.Random) -> Iterator[Sending]:
+    def sends(
+        self, processes: int, rng: random.Random, groups: Groups = NO_GROUPS
+    ) -> Iterator[Sending]:
         """Exponential gaps at every sender; that is as well exponential gaps, and a random sender."""
         payload = self.payload()
         senders = rng.sample(range(processes), self.senders or processes)
@@ -274,6 +311,16 @@ class RandomDestinations(Workload):
 WORKLOADS: dict[str, type[Workload]] = {
     workload.model: workload for workload in (Bursts, Steady, Poisson, Reply, RandomDestinations)
 }
+
+
+def own_groups(node: int, groups: Groups) -> list[frozenset[int]]:
+    """The groups that a node is a member of, in their order."""
+    return [members for members in groups.values() if node in members]
+
+
+def _draw(message: Message) -> int:
+    """A number drawn from a message's name, so that all nodes agree on it."""
+    return crc32(struct.pack("!II", message.source, message.seq))
 
 
 def at_least(name: str, value: int, least: int) -> None:

@@ -156,7 +156,7 @@ class Lossy:
         self.dead.discard(node)
         self.nodes[node] = self._node(node, self.channel(node).incarnation + 1)
         if announce:
-            self.nodes[node]._perform(self.channel(node).announce(), self.now)
+            self.nodes[node].start(self.now)
 
     def run(self, until: float = float("inf")) -> None:
         """Until nothing is left to happen, or for so many milliseconds of the clock."""

@@ -180,7 +180,7 @@ def test_a_message_goes_with_its_answers() -> None:
         ([{"node": 0}], "either at_ms or answers"),
         ([{"node": 0, "answers": 0}], "answers one that is not before it"),
         ([{"node": 0, "at_ms": -1}], "at_ms must not be negative"),
-        ([{"node": 0, "at_ms": 0}, {"node": 1, "answers": 0, "to": [1]}], "goes to everybody"),
+        ([{"node": 0, "at_ms": 0, "to": [1], "group": "g1"}], "both a group and a list"),
         ([{"node": 0, "at_ms": 0}, *[{"node": 1, "answers": 0}] * 2], "once at most"),
         ([], "at least one message"),
         ([{"node": 0, "at_ms": 0, "payload_bytes": 2}], "payload_bytes must be from 4"),

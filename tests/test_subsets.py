@@ -33,7 +33,7 @@ class SenderToo(RandomDestinations):
 
     model: ClassVar[str] = "sender-too"
 
-    def sends(self, processes: int, rng: random.Random) -> Iterator[Sending]:
+    def sends(self, processes: int, rng: random.Random, *_: object) -> Iterator[Sending]:
         for number, sending in enumerate(super().sends(processes, rng)):
             to = sending.to or frozenset()
             if number % 5 == 4:

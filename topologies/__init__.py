@@ -6,6 +6,7 @@ the one writer of graph files.
     models        GT-ITM's flat, hierarchical and transit–stub graphs, textbook graphs, files
     links         delay, bandwidth, queue and loss of every link
     overlays      hypercube and other graphs among processes
+    groups        sets of processes that may overlap
     routing       shortest-path trees, the same for simulator and switches
     figures       degrees, distances, connectivity
 """
@@ -14,6 +15,7 @@ from topologies.alt import decode_alt, encode_alt, read_alt, write_alt
 from topologies.errors import TopologyError
 from topologies.figures import Figures, describe
 from topologies.graph import Graph
+from topologies.groups import GROUPINGS, Grouping, Groups, group_graph, has_cycle
 from topologies.itm import Specification, decode_itm, read_itm
 from topologies.level import Level
 from topologies.links import Links
@@ -22,10 +24,13 @@ from topologies.overlays import OVERLAYS, Overlay
 from topologies.routing import children, path, shortest_path_tree, shortest_path_trees
 
 __all__ = [
+    "GROUPINGS",
     "MODELS",
     "OVERLAYS",
     "Figures",
     "Graph",
+    "Grouping",
+    "Groups",
     "Level",
     "Links",
     "Model",
@@ -37,6 +42,8 @@ __all__ = [
     "decode_itm",
     "describe",
     "encode_alt",
+    "group_graph",
+    "has_cycle",
     "path",
     "read_alt",
     "read_itm",

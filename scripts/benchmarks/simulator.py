@@ -138,7 +138,7 @@ def run_simpy(experiment: Experiment, network: Network) -> int:
 
     def application() -> Iterator[Any]:
         sends = experiment.workload.sends(network.processes, stream(experiment.seed, "workload"))
-        for at, node, _ in sends:
+        for at, node, *_ in sends:
             if at > env.now:
                 yield env.timeout(at - env.now)
             seen[node][node] += 1

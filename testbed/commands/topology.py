@@ -1,4 +1,4 @@
-"""``testbed topology``: generate the network of an experiment, draw it, print its figures."""
+"""``testbed topology``: generate an experiment's network, draw it, print its figures and groups."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from testbed.commands.terminal import console, print_json
 from testbed.errors import UserError
 from testbed.experiment import load
 from testbed.network import build_network
-from topologies import MODELS, OVERLAYS, describe, write_alt
+from topologies import GROUPINGS, MODELS, OVERLAYS, Groups, describe, has_cycle, write_alt
 
 DRAWN = (".png", ".svg")
 
@@ -25,7 +25,8 @@ def add_parser(commands: Any) -> None:
         help="draw an experiment's network and print its figures",
         description="Generate the network of an experiment file from its seed, exactly as a run "
         "does, and print its figures: degree, diameter, mean distance, connectivity. "
-        f"Models: {', '.join(MODELS)}. Overlays: {', '.join(OVERLAYS)}.",
+        f"Models: {', '.join(MODELS)}. Overlays: {', '.join(OVERLAYS)}. "
+        f"Groups: {', '.join(GROUPINGS)}.",
     )
     parser.add_argument("file", type=Path, help="experiment file (TOML)")
     parser.add_argument("--seed", type=int, help="use this seed instead of the file's")
@@ -58,9 +59,14 @@ def command(options: argparse.Namespace) -> int:
 
         draw_topology(network.graph, network.overlay, options.output)
     if options.json:
-        print_json({name: asdict(figure) for name, figure in figures.items()})
+        content: dict[str, Any] = {name: asdict(figure) for name, figure in figures.items()}
+        if network.groups:
+            members = {name: sorted(group) for name, group in network.groups.items()}
+            content["groups"] = {"members": members, "cycle": has_cycle(network.groups)}
+        print_json(content)
     else:
         show(experiment, figures, options.output)
+        show_groups(network.groups)
     return 0
 
 
@@ -81,6 +87,18 @@ def show(experiment: Any, figures: dict[str, Any], output: Path | None) -> None:
     out.print(table)
     if output:
         out.print(f"written: {output}", soft_wrap=True)
+
+
+def show_groups(groups: Groups) -> None:
+    """Every group with its members, and whether the graph of groups has a cycle."""
+    if not groups:
+        return
+    out = console()
+    out.print(
+        f"[bold]{len(groups)} groups[/], their graph has {'a' if has_cycle(groups) else 'no'} cycle"
+    )
+    for name, members in groups.items():
+        out.print(f"  {name}  {' '.join(map(str, sorted(members)))}", highlight=False)
 
 
 def _format(value: object) -> str:

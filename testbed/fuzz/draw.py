@@ -3,12 +3,13 @@
 All that is drawn is within what a correct protocol promises, so that every violation is a mistake:
 
 - Over raw channels nothing is lost. Packets may come twice, links may be slow, processes may pause;
-  packets may be reordered unless the protocol floods an overlay, which needs FIFO channels.
+  packets may be reordered unless the protocol, as it is set, needs FIFO channels.
 - Over the reliable channel packets are lost and reordered too, and links go down, but not for ever.
 - Processes crash and are not started again. A protocol that floods survives that in any weather if,
   whichever of them do, the rest of its overlay is connected. One in which every sender sends to all
   receivers itself does so only over raw channels: with the reliable one a message may have reached
   some processes when its sender dies, and then nobody sends it to the others, which wait for it.
+  Where processes wait to hear from each other, nobody crashes.
 
 The weather is such that the reliable channel gives nobody up: the more links a packet crosses and the
 more packets a message is cut into, the less is lost.
@@ -34,9 +35,11 @@ from testbed.seeds import stream
 
 Document = dict[str, Any]
 Table = dict[str, Any]
+Members = dict[str, list[int]]
 
 MOST_NODES = 8
 MOST_MESSAGES = 24
+MOST_GROUPS = 5
 MOST_FAULTS = 4
 MOST_CRASHES = 3
 SPAN_MS = 20.0  # in which messages are sent
@@ -48,6 +51,7 @@ def draw(protocol: type[Protocol], seed: int) -> Document:
     rng = stream(seed, "fuzz", protocol.name)
     nodes = rng.randint(2, MOST_NODES)
     reliable = rng.random() < 0.5
+    groups = _groups(nodes, rng) if protocol.needs_groups else {}
     document: Document = {
         "name": f"fuzz-{protocol.name}-{seed}",
         "seed": seed,
@@ -59,12 +63,14 @@ def draw(protocol: type[Protocol], seed: int) -> Document:
             "routing": rng.choice(["hops", "delay"]),
             "mtu": 1500 if reliable else rng.choice([200, 1500]),
         },
-        "workload": {"model": "script", "send": _script(protocol, nodes, rng)},
+        "workload": {"model": "script", "send": _script(protocol, nodes, groups, rng)},
     }
+    if groups:
+        document["groups"] = {"model": "named", "members": groups}
     if protocol.needs_overlay:
         document["overlay"] = {"model": rng.choice(["hypercube", "ring", "tree", "complete"])}
-    network = build_network(parse(document, Path(document["name"]))[0])
-    document["fault"] = _faults(protocol, network, reliable, rng)
+    experiment = parse(document, Path(document["name"]))[0]
+    document["fault"] = _faults(experiment, build_network(experiment), rng)
     return document
 
 
@@ -74,9 +80,12 @@ def promised(experiment: Experiment, network: Network) -> bool:
     if any(isinstance(fault, LinkDown | Pause) and fault.for_ms is None for fault in faults):
         return False
     crashed = {fault.node for fault in faults if isinstance(fault, Crash)}
+    if crashed and experiment.protocol.needs_everybody:
+        return False
     if experiment.channel is not None:
         return not crashed or (floods and _survivable(network, crashed))
-    losing = (Loss, LinkDown, Reordering) if floods else (Loss, LinkDown)
+    fifo = experiment.protocol.needs_fifo(experiment.settings)
+    losing = (Loss, LinkDown, Reordering) if fifo else (Loss, LinkDown)
     links = experiment.links
     return not (
         any(isinstance(fault, losing) for fault in faults) or links.loss or links.queue_packets
@@ -93,14 +102,14 @@ def _survivable(network: Network, crashed: Collection[int | None]) -> bool:
 
 
 def _settings(protocol: type[Protocol], rng: random.Random) -> Table:
-    """One of the values of every setting that has a list of them."""
+    """One of the values of every setting that has a list of them, or is yes or no."""
     hints = get_type_hints(protocol.Settings)
-    choices = {field.name: hints[field.name] for field in fields(protocol.Settings)}
-    return {
-        name: rng.choice(get_args(kind))
-        for name, kind in choices.items()
-        if get_origin(kind) is Literal
+    choices = {
+        field.name: (True, False) if kind is bool else get_args(kind)
+        for field in fields(protocol.Settings)
+        if (kind := hints[field.name]) is bool or get_origin(kind) is Literal
     }
+    return {name: rng.choice(values) for name, values in choices.items()}
 
 
 def _topology(nodes: int, rng: random.Random) -> Table:
@@ -125,45 +134,62 @@ def _links(reliable: bool, rng: random.Random) -> Table:
     return links
 
 
-def _script(protocol: type[Protocol], nodes: int, rng: random.Random) -> list[Line]:
+def _groups(nodes: int, rng: random.Random) -> Members:
+    """Some groups of any size, all different."""
+    drawn = {
+        frozenset(rng.sample(range(nodes), rng.randint(2, nodes)))
+        for _ in range(rng.randint(1, MOST_GROUPS))
+    }
+    return {f"g{number}": members for number, members in enumerate(sorted(map(sorted, drawn)), 1)}
+
+
+def _script(
+    protocol: type[Protocol], nodes: int, groups: Members, rng: random.Random
+) -> list[Line]:
     """Bursts or single messages, and answers to them, and answers to these."""
     span = rng.choice([0.0, 1.0, SPAN_MS])
     answering, subsets = rng.choice([0.0, 0.3, 0.7]), protocol.takes_subsets and rng.random() < 0.5
     lines: list[Line] = []
     while len(lines) < rng.randint(1, MOST_MESSAGES):
         line: Line = {"node": rng.randrange(nodes), "at_ms": _ms(rng.uniform(0, span))}
-        if subsets:
+        if groups:
+            line["group"] = rng.choice([*groups])
+            line["node"] = rng.choice(groups[line["group"]])
+        elif subsets:
             line["to"] = sorted(rng.sample(range(nodes), rng.randint(1, nodes)))
         first = len(lines)
         lines.append(line)
         for number in range(first, MOST_MESSAGES):
             if number < len(lines) and rng.random() < answering:
-                _answer(lines, number, nodes, rng)
+                _answer(lines, number, subsets and not groups, nodes, rng)
     for line in lines:
         if rng.random() < 0.1:
             line["payload_bytes"] = rng.randint(NUMBER_BYTES, 1000)
     return lines
 
 
-def _answer(lines: list[Line], number: int, nodes: int, rng: random.Random) -> None:
+def _answer(lines: list[Line], number: int, subsets: bool, nodes: int, rng: random.Random) -> None:
     """Some nodes answer a message; who is not among its destinations never will."""
     for node in rng.sample(range(nodes), rng.randint(1, min(2, nodes))):
-        lines.append({"node": node, "answers": number})
+        answer: Line = {"node": node, "answers": number}
+        if subsets and rng.random() < 0.7:
+            answer["to"] = sorted(rng.sample(range(nodes), rng.randint(1, nodes)))
+        lines.append(answer)
 
 
-def _faults(
-    protocol: type[Protocol], network: Network, reliable: bool, rng: random.Random
-) -> list[Table]:
+def _faults(experiment: Experiment, network: Network, rng: random.Random) -> list[Table]:
+    protocol, reliable = experiment.protocol, experiment.channel is not None
     floods = protocol.needs_overlay
     kinds: list[Callable[[Network, random.Random], Table]] = [_duplication, _slow, _pause]
     if reliable:
         kinds += [_reordering, _down, _partition]
-    elif not floods:
+    elif not protocol.needs_fifo(experiment.settings):
         kinds.append(_reordering)
     drawn = [rng.choice(kinds)(network, rng) for _ in range(rng.randint(0, MOST_FAULTS))]
     if reliable and rng.random() < 0.7:
         drawn.append(_loss(network, rng))
-    if (floods or not reliable) and rng.random() < 0.3:
+    outlived = (floods or not reliable) and not protocol.needs_everybody
+    if outlived and rng.random() < 0.3:
         drawn += _crashes(network, rng)
     return drawn
 

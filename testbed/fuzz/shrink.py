@@ -48,7 +48,14 @@ class Shrinker:
         while before != self.document and self.left > 0:
             before = self.document
             self._fewer_messages()
-            for changes in (fewer_faults, fewer_nodes, plain_values, plain_script, plain_faults):
+            for changes in (
+                fewer_faults,
+                fewer_nodes,
+                fewer_groups,
+                plain_values,
+                plain_script,
+                plain_faults,
+            ):
                 self._try_all(changes)
             self._try_all(smaller_elsewhere)
             self._try_all(certain_faults)
@@ -102,6 +109,19 @@ def fewer_nodes(document: Document) -> Iterator[Document]:
         if "nodes" in topology:
             tables.insert(0, {**topology, "nodes": nodes - 1})
         yield from (_without_node(document, gone, table) for table in tables)
+
+
+def fewer_groups(document: Document) -> Iterator[Document]:
+    """Without one of the groups and all that is sent to it, or without one of its members."""
+    members = document.get("groups", {}).get("members", {})
+    send = document["workload"]["send"]
+    for name, group in members.items():
+        to_it = [number for number, line in enumerate(send) if line.get("group") == name]
+        fewer = {other: group for other, group in members.items() if other != name}
+        yield {**fewer_messages(document, to_it), "groups": {"model": "named", "members": fewer}}
+        for gone in group:
+            fewer = {**members, name: [node for node in group if node != gone]}
+            yield {**document, "groups": {"model": "named", "members": fewer}}
 
 
 def smaller_elsewhere(document: Document) -> Iterator[Document]:
@@ -199,6 +219,8 @@ def _without_node(document: Document, gone: int, topology: dict[str, Any]) -> Do
     faults = [fault for fault in document["fault"] if gone not in _nodes_of(fault)]
     changed["fault"] = [_moved_fault(fault, moved) for fault in faults]
     changed["topology"] = topology
+    for name, group in changed.get("groups", {}).get("members", {}).items():
+        changed["groups"]["members"][name] = [moved(node) for node in group if node != gone]
     return changed
 
 

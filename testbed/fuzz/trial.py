@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from protocols import MessageId
 from testbed.check import FAULTS, Event, Verdict, check_events
-from testbed.engines.simulate import EndlessError, Simulation
+from testbed.engines.simulate import OverError, Simulation
 from testbed.errors import UserError
 from testbed.experiment import Experiment, parse
 from testbed.fuzz.draw import Document, promised
@@ -48,7 +48,7 @@ class MemoryLog:
         self.events[node].append(Event("deliver", source, seq, None, t))
         self.left -= 1
         if self.left < 0:
-            raise EndlessError
+            raise OverError
 
     def hold(self, *_: object) -> None:
         """The oracle does not look at these."""
@@ -82,7 +82,7 @@ def _attempt(experiment: Experiment, network: Network) -> Trial:
         nonlocal ticks
         ticks += 1
         if ticks >= TICKS:
-            raise EndlessError
+            raise OverError
 
     simulation = Simulation(experiment, network, log)
     wrong, sentence = None, ""

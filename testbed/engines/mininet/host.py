@@ -29,6 +29,7 @@ from testbed.measures import Meter, Sent
 from testbed.network import Network
 from testbed.node import Node
 from testbed.seeds import stream
+from testbed.workload import own_groups
 
 BUFFER_BYTES = 64 << 20
 LONGEST_DATAGRAM = 65_507
@@ -67,10 +68,11 @@ class Host:
         self.log = log
         name = ("node", me, incarnation) if incarnation else ("node", me)
         rng = stream(experiment.seed, *name)
-        place = Place(me, processes, network.neighbours(me), rng, incarnation)
+        groups = tuple(network.groups.values())
+        place = Place(me, processes, network.neighbours(me), rng, incarnation, groups)
         protocol = experiment.process(place)
         self.codec = protocol.codec(run, processes)
-        self.node = Node(protocol, experiment.workload, self, self.log, self.meter)
+        self.node = Node(protocol, experiment.workload, self, self.log, self.meter, network.groups)
         self.timers: dict[Hashable, int] = {}
         self.sent = Sent()
         self.malformed = 0
@@ -124,10 +126,16 @@ class Host:
         """The size of a message that this host may send, to see whether it needs fragments."""
         rehearsal = deepcopy(self.node.protocol)
         payload = bytes(self.node.workload.payload_bytes)
+        own = own_groups(self.me, self.node.groups)
+        if self.node.groups and not own:
+            return 0
         return max(
-            effect.message.size
-            for effect in rehearsal.multicast(payload, None, 0)
-            if isinstance(effect, Send | Multicast)
+            (
+                effect.message.size
+                for effect in rehearsal.multicast(payload, own[0] if own else None, 0)
+                if isinstance(effect, Send | Multicast)
+            ),
+            default=0,
         )
 
     def now(self) -> int:
@@ -137,9 +145,8 @@ class Host:
     def run(self, start: int) -> None:
         """From the agreed instant until somebody says stop."""
         self.start = start
+        heappush(self.agenda, (0, 0, lambda: self.node.start(self.now())))
         with suppress(StopHostError):
-            if self.incarnation:
-                self.node.announce(self.now())
             while True:
                 if self.agenda and self.agenda[0][0] <= self.now():
                     heappop(self.agenda)[2]()

@@ -35,8 +35,7 @@ from testbed.experiment import Experiment
 from testbed.faults import Crash
 from testbed.framing import frames
 from testbed.measures import Meter, Sent
-from testbed.network import Network
-from testbed.seeds import stream
+from testbed.network import Network, planned_sends
 
 NS_PER_S = 1_000_000_000
 LEAD_NS = NS_PER_S // 2  # from the last host's word to the start
@@ -184,7 +183,7 @@ class Hosts:
             for node in nodes
         }
         workload, processes = self.experiment.workload, self.network.processes
-        sends = list(workload.sends(processes, stream(self.experiment.seed, "workload")))
+        sends = planned_sends(self.experiment, self.network)
         self.last_send = sends[-1].at if sends else 0
         self.most_deliveries = workload.most_deliveries(sends, processes)
         warm_at = workload.warm_at(sends)
@@ -210,7 +209,7 @@ class Hosts:
             progress(min(now, end) - self.start, end - self.start)
             planned = max(end, harm.latest)
             over = now > planned and not harm.pending()
-            if over and moved == before and not self._timers_set():
+            if over and self._at_rest(now - planned, moved == before):
                 return
             self.cut_short = over and (
                 (now > planned + LONGEST_NS and self._timers_set())
@@ -219,6 +218,12 @@ class Hosts:
             if self.cut_short:
                 return
             before = moved
+
+    def _at_rest(self, since: int, still: bool) -> bool:
+        """Whether nothing moves and no timer is set; a protocol that never rests has its time."""
+        if self.experiment.protocol.rests:
+            return still and not self._timers_set()
+        return since > self.experiment.workload.settling
 
     def _timers_set(self) -> bool:
         awake = self.children.keys() - self._paused

@@ -16,10 +16,11 @@ from testbed.errors import UserError
 from testbed.events import EventLog
 from testbed.experiment import Experiment
 from testbed.measures import Meter, summarise
-from testbed.network import Network
+from testbed.network import Network, planned_sends
 from testbed.node import Node
 from testbed.rundir import RunDirectory
 from testbed.seeds import stream
+from testbed.workload import Sending
 from topologies.channels import ExponentialChannels
 
 Progress = Callable[[str, int, int], None]
@@ -39,8 +40,12 @@ def run(
     return simulation.summary()
 
 
-class EndlessError(Exception):
-    """The processes deliver far more than there is to deliver: the oracle will say what."""
+class OverError(Exception):
+    """The run ends here, though there is more to do.
+
+    A protocol that never rests has had its time; or the processes deliver far more than there is to
+    deliver, and the oracle will say what.
+    """
 
 
 class Simulation:
@@ -49,6 +54,7 @@ class Simulation:
     def __init__(self, experiment: Experiment, network: Network, log: EventLog) -> None:
         processes = network.processes
         self.experiment = experiment
+        self.groups = network.groups
         self.log = log
         self.meter = Meter()
         self.network = _network(experiment, network)
@@ -56,19 +62,19 @@ class Simulation:
         self.nodes = [self.node(me) for me in range(processes)]
         self.dead: set[int] = set()
         self.network.receivers = [node.receive for node in self.nodes]
-        self.expected = self.most = 0
-        self._schedule(experiment, processes)
-        if experiment.faults:
-            Faulty(self, experiment, network)
+        self.expected = self.most = self.last_send = 0
+        self.faulty = Faulty(self, experiment, network) if experiment.faults else None
+        self._schedule(planned_sends(experiment, network))
 
     def node(self, me: int, incarnation: int = 0) -> Node:
         """A process at its beginning."""
         experiment, processes = self.experiment, len(self.neighbours)
         name = ("node", me, incarnation) if incarnation else ("node", me)
         rng = stream(experiment.seed, *name)
-        place = Place(me, processes, self.neighbours[me], rng, incarnation)
+        groups = tuple(self.groups.values())
+        place = Place(me, processes, self.neighbours[me], rng, incarnation, groups)
         protocol = experiment.process(place)
-        return Node(protocol, experiment.workload, self.network, self.log, self.meter)
+        return Node(protocol, experiment.workload, self.network, self.log, self.meter, self.groups)
 
     def run(self, progress: Progress) -> None:
         """Until nothing is under way and nobody sends any more."""
@@ -77,11 +83,23 @@ class Simulation:
         def tick() -> None:
             progress("simulate", self.meter.deliveries, self.expected)
             if self.meter.deliveries > self.most:
-                raise EndlessError
+                raise OverError
 
         scheduler.tick = tick
-        with suppress(EndlessError):
+        if not self.experiment.protocol.rests:
+            scheduler.call_at(self.last_send, self._end_if_settled)
+        with suppress(OverError):
             scheduler.run()
+
+    def _end_if_settled(self) -> None:
+        """End the run when nothing that was planned has happened for a while."""
+        scheduler = self.network.scheduler
+        changed = self.faulty.latest if self.faulty else 0
+        coming = self.faulty.faults.next() if self.faulty else None
+        end = max(self.last_send, changed, coming or 0) + self.experiment.workload.settling
+        if scheduler.now >= end:
+            raise OverError
+        scheduler.call_at(end, self._end_if_settled)
 
     def summary(self) -> dict[str, Any]:
         """The run's figures."""
@@ -90,13 +108,16 @@ class Simulation:
             len(self.nodes), network.scheduler.now, self.meter, network.sent, network.carried()
         )
 
-    def _schedule(self, experiment: Experiment, processes: int) -> None:
+    def _schedule(self, sends: list[Sending]) -> None:
+        experiment, processes = self.experiment, len(self.nodes)
         workload = experiment.workload
         scheduler = self.network.scheduler
-        sends = list(workload.sends(processes, stream(experiment.seed, "workload")))
+        for process in self.nodes:
+            scheduler.call_at(0, partial(process.start, 0))
         deliveries = sum(processes if to is None else len(to) for _, _, _, to in sends)
         self.expected = deliveries * (1 + workload.answers_per_message())
         self.most = workload.most_deliveries(sends, processes)
+        self.last_send = sends[-1].at if sends else 0
         try:
             warm_at = workload.warm_at(sends)
         except ValueError as error:

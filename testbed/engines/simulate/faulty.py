@@ -29,6 +29,7 @@ class Faulty:
         self.network = simulation.network
         self.scheduler = simulation.network.scheduler
         self.faults = fault_schedule(experiment, network.graph)
+        self.latest = 0  # when something was last done
         self.next = self.scheduler.call_at(0, self._strike)
         for node in range(network.processes):
             self._connect(node)
@@ -54,7 +55,7 @@ class Faulty:
         simulation.meter.counted["restarts"] += 1
         simulation.log.restart(now, node, incarnation)
         self._connect(node)
-        fresh.announce(now)
+        fresh.start(now)
 
     def pause(self, node: int) -> None:
         """One that is dead cannot stand still."""
@@ -84,6 +85,7 @@ class Faulty:
         self._arm()
 
     def _strike(self) -> None:
+        self.latest = self.scheduler.now
         self.faults.advance(self.scheduler.now, self)
         self._arm()
 
