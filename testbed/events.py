@@ -6,12 +6,16 @@
     {"t":9,"node":4,"event":"deliver","source":3,"seq":7}
     {"t":12,"node":4,"event":"crash"}
     {"t":20,"node":4,"event":"restart","incarnation":1}
+    {"t":30,"node":4,"event":"leave"}
+    {"t":40,"node":4,"event":"join"}
 
 ``t`` is the run's clock in nanoseconds; (source, seq) is the message's name; ``to`` is null for all
 processes, the sender included, or the list of them; ``payload`` and ``control`` are the bytes of data
-and of control information in it; ``for`` names a message that must come first.
+and of control information in it; ``for`` names a message that must come first, or is null if what must
+come first has no name.
 After ``crash`` a node does nothing until ``restart``; what is restarted has forgotten everything, and
-numbers its messages from ``Place.base`` on, so that no name is used twice.
+numbers its messages from ``Place.base`` on, so that no name is used twice. ``leave`` and ``join`` are
+what the application asked for; when the protocol has done it is the protocol's affair.
 A file may hold many nodes. Readers ignore keys and events that they do not know. The oracle and
 the digest read this and nothing else of what a node does, so it is versioned with the run directory.
 """
@@ -76,11 +80,12 @@ class EventLog:
         """A node's application has been given a message."""
         self._add(f'{{"t":{t},"node":{node},"event":"deliver","source":{source},"seq":{seq}}}\n')
 
-    def hold(self, t: int, node: int, name: MessageId, waits_for: MessageId) -> None:
+    def hold(self, t: int, node: int, name: MessageId, waits_for: MessageId | None) -> None:
         """A node keeps a message back."""
+        for_json = "null" if waits_for is None else f"[{waits_for.source},{waits_for.seq}]"
         self._add(
             f'{{"t":{t},"node":{node},"event":"hold","source":{name.source},"seq":{name.seq},'
-            f'"for":[{waits_for.source},{waits_for.seq}]}}\n'
+            f'"for":{for_json}}}\n'
         )
 
     def crash(self, t: int, node: int) -> None:
@@ -90,6 +95,14 @@ class EventLog:
     def restart(self, t: int, node: int, incarnation: int) -> None:
         """A node's process begins anew."""
         self._add(f'{{"t":{t},"node":{node},"event":"restart","incarnation":{incarnation}}}\n')
+
+    def leave(self, t: int, node: int) -> None:
+        """A node's application wants to be a member no longer."""
+        self._add(f'{{"t":{t},"node":{node},"event":"leave"}}\n')
+
+    def join(self, t: int, node: int) -> None:
+        """A node's application wants to be a member."""
+        self._add(f'{{"t":{t},"node":{node},"event":"join"}}\n')
 
     def _add(self, line: str) -> None:
         self._lines.append(line)

@@ -1,7 +1,8 @@
 """Fault schedules: what goes wrong in a run, when, for how long; the same on every engine.
 
     [[fault]]
-    kind = "loss"          # also duplication, reordering, slow, link-down, crash, pause, partition
+    kind = "loss"          # also duplication, reordering, slow, link-down, partition, crash, pause,
+                           # and leave and join, which are no faults but happen in the same way
     rate = 0.2
     link = [3, 7]          # every link, if not given
     at_ms = 10             # from the start, if not given
@@ -17,9 +18,9 @@
     per_s = 4              # at random: so often a second, on a link drawn from the seed
     for_ms = 20
 
-An engine does five things: set the condition of a link, kill a process, start it again, stop it for a
-while, let it go on. ``Faults`` tells it when. Faults that overlap add up: a link is up when no fault
-holds it down, and its losses are independent.
+An engine does seven things: set the condition of a link, kill a process, start it again, stop it for a
+while, let it go on, have it leave and join. ``Faults`` tells it when. Faults that overlap add up: a
+link is up when no fault holds it down, and its losses are independent.
 """
 
 from __future__ import annotations
@@ -66,6 +67,12 @@ class Engine(Interface):
 
     def resume(self, node: int) -> None:
         """It goes on."""
+
+    def leave(self, node: int) -> None:
+        """Its application asks the protocol to be a member no longer."""
+
+    def join(self, node: int) -> None:
+        """Its application asks the protocol to become a member."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -264,9 +271,34 @@ class Pause(NodeFault):
     kind: ClassVar[str] = "pause"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Leave(NodeFault):
+    """A process leaves what its protocol keeps members of, and joins again after ``for_ms``."""
+
+    kind: ClassVar[str] = "leave"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Join(NodeFault):
+    """A process joins what its protocol keeps members of, and leaves again after ``for_ms``."""
+
+    kind: ClassVar[str] = "join"
+
+
 FAULTS: dict[str, type[Fault]] = {
     fault.kind: fault
-    for fault in (Loss, Duplication, Reordering, Slow, LinkDown, Partition, Crash, Pause)
+    for fault in (
+        Loss,
+        Duplication,
+        Reordering,
+        Slow,
+        LinkDown,
+        Partition,
+        Crash,
+        Pause,
+        Leave,
+        Join,
+    )
 }
 
 
@@ -340,6 +372,8 @@ class Faults:
             onset, end = {
                 Crash.kind: (engine.kill, engine.start),
                 Pause.kind: (engine.pause, engine.resume),
+                Leave.kind: (engine.leave, engine.join),
+                Join.kind: (engine.join, engine.leave),
             }[fault.kind]
             (onset if begins else end)(target.node)
 

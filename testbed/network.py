@@ -7,10 +7,10 @@ from typing import Any
 
 import networkx as nx
 
-from protocols import PROTOCOLS
+from protocols import PROTOCOLS, Protocol
 from testbed.errors import UserError
 from testbed.experiment import Experiment
-from testbed.faults import Faults
+from testbed.faults import Faults, Join, Leave
 from testbed.seeds import stream
 from testbed.workload import Sending
 from topologies import GROUPINGS, Groups
@@ -105,6 +105,13 @@ def planned_sends(experiment: Experiment, network: Network) -> list[Sending]:
 def fault_schedule(experiment: Experiment, graph: nx.Graph[int]) -> Faults:
     """What will go wrong in a run, drawn from its seed, the same on every engine."""
     rng = stream(experiment.seed, "faults")
+    if experiment.protocol.join is Protocol.join:
+        for fault in experiment.faults:
+            if isinstance(fault, Join | Leave):
+                raise UserError(
+                    f"{experiment.file or experiment.name}: fault: {experiment.protocol.name} has "
+                    f"no members, so nobody can {fault.kind}"
+                )
     try:
         return Faults(experiment.faults, graph, rng, experiment.workload.duration)
     except ValueError as error:

@@ -124,6 +124,17 @@ class Node:
         """The process begins, or begins again, before anything else happens to it."""
         self._perform(self.protocol.start(now), now)
 
+    def join(self, now: int) -> None:
+        """The application wants to be a member."""
+        self.log.join(now, self.id)
+        self._perform(self.protocol.join(now), now)
+        self._catch_up(now)
+
+    def leave(self, now: int) -> None:
+        """The application wants to be a member no longer."""
+        self.log.leave(now, self.id)
+        self._perform(self.protocol.leave(now), now)
+
     def _catch_up(self, now: int) -> None:
         while self.backlog and not self.protocol.busy():
             payload, to = self.backlog.popleft()

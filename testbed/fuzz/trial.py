@@ -53,6 +53,11 @@ class MemoryLog:
     def hold(self, *_: object) -> None:
         """The oracle does not look at these."""
 
+    def leave(self, *_: object) -> None:
+        """The oracle does not look at these."""
+
+    join = leave
+
     def crash(self, t: int, node: int) -> None:
         """A node's process is gone."""
         self.events[node].append(Event("crash", t=t))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from testbed.engines.mininet.alarm import Alarm
 from testbed.engines.mininet.conditions import Conditions
+from testbed.engines.mininet.host import JOIN, LEAVE
 from testbed.faults import Condition, Faults
 
 if TYPE_CHECKING:
@@ -55,6 +56,14 @@ class Harm:
     def resume(self, node: int) -> None:
         """It reads them."""
         self.hosts.resume(node)
+
+    def leave(self, node: int) -> None:
+        """Its process is told."""
+        self.hosts.ask(node, LEAVE)
+
+    def join(self, node: int) -> None:
+        """Its process is told."""
+        self.hosts.ask(node, JOIN)
 
     def files(self) -> tuple[int, int]:
         """What becomes readable when there may be something to do."""

@@ -7,6 +7,7 @@ of its own to send also waits for its alarm.
 
 from __future__ import annotations
 
+import os
 import select
 import socket
 import time
@@ -24,6 +25,7 @@ from testbed.engines.mininet.board import Board
 from testbed.engines.mininet.plan import MULTICAST_IP, PORT, host_ip
 from testbed.events import EventLog
 from testbed.experiment import Experiment
+from testbed.faults import Join, Leave
 from testbed.framing import frames
 from testbed.measures import Meter, Sent
 from testbed.network import Network
@@ -35,6 +37,8 @@ BUFFER_BYTES = 64 << 20
 LONGEST_DATAGRAM = 65_507
 
 
+JOIN, LEAVE = b"j", b"l"  # orders to a host that runs
+NEVER = 0  # what an alarm is set to that shall not ring
 WARM_PORT = PORT + 1
 WARM_PATIENCE_S = 2.0
 
@@ -77,6 +81,8 @@ class Host:
         self.sent = Sent()
         self.malformed = 0
         self.incarnation = incarnation
+        self.ordered = any(isinstance(fault, Join | Leave) for fault in experiment.faults)
+        self.orders = -1
         self.board = board
         self.start = 0
         self.agenda: list[tuple[int, int, Callable[[], None]]] = []
@@ -142,15 +148,18 @@ class Host:
         """The run's clock."""
         return time.monotonic_ns() - self.start
 
-    def run(self, start: int) -> None:
-        """From the agreed instant until somebody says stop."""
+    def run(self, start: int, orders: int) -> None:
+        """From the agreed instant until somebody says stop; a file brings orders meanwhile."""
         self.start = start
+        self.orders = orders
+        if self.ordered:
+            self.poll.register(orders, select.POLLIN)
         heappush(self.agenda, (0, 0, lambda: self.node.start(self.now())))
         with suppress(StopHostError):
             while True:
                 if self.agenda and self.agenda[0][0] <= self.now():
                     heappop(self.agenda)[2]()
-                elif not self.agenda or self._arrived_before(self.agenda[0][0]):
+                elif not (self.agenda or self.ordered) or self._arrived():
                     self._receive(*self.socket.recvfrom(LONGEST_DATAGRAM))
 
     def close(self) -> None:
@@ -203,10 +212,15 @@ class Host:
             self.node.timeout(timer, self.now())
             self.board.timers[self.me] = len(self.timers)
 
-    def _arrived_before(self, at: int) -> bool:
-        """Wait for a datagram, but not beyond that time of the run's clock."""
-        self.alarm.set(self.start + at)
-        return any(file == self.socket.fileno() for file, _ in self.poll.poll())
+    def _arrived(self) -> bool:
+        """Wait for a datagram, an order, or the next of what is to be done."""
+        self.alarm.set(self.start + self.agenda[0][0] if self.agenda else NEVER)
+        ready = [file for file, _ in self.poll.poll()]
+        if self.orders in ready:
+            for order in os.read(self.orders, 64):
+                does = self.node.join if order == JOIN[0] else self.node.leave
+                does(self.now())
+        return self.socket.fileno() in ready
 
     def _receive(self, data: bytes, address: tuple[str, int]) -> None:
         self.board.moved[self.me] += 1

@@ -168,6 +168,11 @@ class Hosts:
             os.kill(self.children[node].pid, signal.SIGCONT)
             self._paused.remove(node)
 
+    def ask(self, node: int, order: bytes) -> None:
+        """Tell a host's application what to do, unless it has been killed."""
+        if node in self.children:
+            os.write(self.children[node].orders, order)
+
     def _make(self, nodes: Sequence[int], incarnation: int = 0, since: int = 0) -> list[Host]:
         """Hosts that know what they are to send from a time on."""
         hosts = {
@@ -294,7 +299,7 @@ class Hosts:
         while (order := os.read(orders, 64)) == WARM_UP:
             os.write(answers, b"%d\n" % self._warm_up(host))
         if order:
-            host.run(int(order))
+            host.run(int(order), orders)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         host.close()
         os.write(answers, json.dumps(host.figures()).encode() + b"\n")

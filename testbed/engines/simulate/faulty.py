@@ -16,6 +16,7 @@ from testbed.events import EventLog
 from testbed.experiment import Experiment
 from testbed.faults import Condition
 from testbed.network import Network, fault_schedule
+from testbed.node import Node
 
 if TYPE_CHECKING:
     from testbed.engines.simulate import Simulation
@@ -66,6 +67,19 @@ class Faulty:
         """It catches up."""
         self.network.resume(node)
 
+    def leave(self, node: int) -> None:
+        """As soon as it is awake."""
+        self._ask(node, Node.leave)
+
+    def join(self, node: int) -> None:
+        """As soon as it is awake."""
+        self._ask(node, Node.join)
+
+    def _ask(self, node: int, request: Callable[[Node, int], None]) -> None:
+        if node not in self.simulation.dead:
+            process = self.simulation.nodes[node]
+            self.network.when_awake(node, lambda: request(process, self.scheduler.now))
+
     def _connect(self, node: int) -> None:
         """Let a process receive, and its deliveries be counted if a fault waits for them."""
         process = self.simulation.nodes[node]
@@ -101,6 +115,7 @@ class _Watched:
 
     def __init__(self, log: EventLog, tell: Callable[[int], None]) -> None:
         self.send, self.hold = log.send, log.hold
+        self.join, self.leave = log.join, log.leave
         self._deliver, self._tell = log.deliver, tell
         self._count = 0
 
