@@ -80,6 +80,13 @@ class Experiment:
     faults: tuple[Fault, ...] = ()
     file: Path | None = field(default=None, compare=False)
 
+    @property
+    def label(self) -> str:
+        """The protocol, and those of its settings that are not the defaults."""
+        defaults, settings = _plain(self.protocol.Settings()), _plain(self.settings)
+        changed = (f"{k} {v}" for k, v in settings.items() if v != defaults.get(k))
+        return ", ".join([self.protocol.name, *changed])
+
     def process(self, place: Place) -> Protocol:
         """The protocol at one place, with a reliable channel beneath it if there is to be one."""
         protocol = self.protocol(place, self.settings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,19 @@ FIGURES: tuple[tuple[str, str, str], ...] = (
     ("bytes sent", "bytes", "{:,}"),
     ("of these control information", "control_bytes", "{:,}"),
     ("hops", "hops", "{:,}"),
+    ("integers of control information a copy", "control_integers_per_message", "{:,.1f}"),
+    ("stamp, bytes a copy", "stamp_bytes_per_copy", "{:,.1f}"),
+    ("resynchs (copies)", "resynch_copies", "{:,}"),
+    ("bytes of resynchs", "resynch_bytes", "{:,}"),
 )
+
+
+def figures_of(
+    summaries: Iterable[Mapping[str, Any]],
+) -> list[tuple[str, str, str]]:
+    """The figures that these runs have; some belong to one protocol only."""
+    known = set().union(*summaries)
+    return [figure for figure in FIGURES if figure[1] in known]
 
 
 class Meter:
@@ -129,11 +141,13 @@ def summarise(
 
 
 def _overhead(counted: Counter[str], processes: int) -> dict[str, float]:
-    """Integers of control information, of protocols that count them, also as per cent of n²."""
+    """Means of what some protocols count; integers also as per cent of n²."""
     figures = {}
     if copies := counted["control_copies"]:
         figures["control_integers_per_message"] = counted["control_integers"] / copies
         figures["control_percent_of_n2"] = 100 * counted["control_integers"] / copies / processes**2
+    if copies := counted["stamped_copies"]:
+        figures["stamp_bytes_per_copy"] = counted["stamp_bytes"] / copies
     if events := counted["log_events"]:
         figures["log_integers_mean"] = counted["log_integers"] / events
         figures["log_percent_of_n2"] = 100 * counted["log_integers"] / events / processes**2

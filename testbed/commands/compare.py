@@ -15,7 +15,7 @@ from rich.table import Table
 from testbed.commands.terminal import complain, console, exit_status, print_json
 from testbed.errors import UserError
 from testbed.experiment import read_document
-from testbed.measures import FIGURES
+from testbed.measures import figures_of
 from testbed.rundir import read_json, read_manifest
 from testbed.sweep import flatten
 
@@ -111,7 +111,7 @@ def show(runs: Sequence[Compared], out: Console) -> None:
         table.add_row(key, *("-" if value is None else escape(str(value)) for value in values))
     table.add_section()
     shares = [ratios(run, runs[0]) for run in runs]
-    for label, key, form in FIGURES:
+    for label, key, form in figures_of(run.summary for run in runs):
         first, *others = (_cell(run, key, form) for run in runs)
         scaled = (
             f"{cell} ×{share[key]:.2f}" if key in share else cell

@@ -15,7 +15,7 @@ from testbed.commands.terminal import complain, console, exit_status, print_json
 from testbed.engines.mininet.fidelity import Fidelity
 from testbed.errors import UserError
 from testbed.experiment import ENGINES, load
-from testbed.measures import FIGURES
+from testbed.measures import figures_of
 from testbed.run import Run, choose_engine, run_experiment
 from testbed.rundir import read_json
 
@@ -107,10 +107,13 @@ def show(runs: Sequence[Run], out: Console) -> None:
     )
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("")
-    for run in runs:
-        table.add_column(run.experiment.protocol.name, justify="right")
-    for label, key, form in FIGURES:
-        table.add_row(label, *(form.format(run.summary[key]) for run in runs))
+    names = [run.experiment.protocol.name for run in runs]
+    if len(set(names)) < len(runs):
+        names = [run.experiment.label.replace(", ", "\n") for run in runs]
+    for name in names:
+        table.add_column(name, justify="right")
+    for label, key, form in figures_of(run.summary for run in runs):
+        table.add_row(label, *(_cell(run.summary.get(key), form) for run in runs))
     out.print(table)
     for run in runs:
         if "fidelity" in run.manifest:
@@ -121,3 +124,7 @@ def show(runs: Sequence[Run], out: Console) -> None:
             out.print(f"  {sentence}", soft_wrap=True, markup=False)
     if len(runs) > 1 and all((run.path / "report.html").exists() for run in runs):
         out.print(f"comparison: {first.path.parent / 'report.html'}", soft_wrap=True)
+
+
+def _cell(value: Any, form: str) -> str:
+    return "-" if value is None else form.format(value)

@@ -37,6 +37,7 @@ def labels(runs: Sequence[Results]) -> list[str]:
     """A short name for each run that tells it from the others."""
     candidates = (
         [run.experiment.protocol.name for run in runs],
+        [run.experiment.label for run in runs],
         [f"{run.experiment.protocol.name}, {run.manifest.get('engine')}" for run in runs],
         [f"{run.experiment.protocol.name}, {run.network.processes} nodes" for run in runs],
         [f"{run.experiment.protocol.name}, seed {run.experiment.seed}" for run in runs],

@@ -9,7 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from testbed.engines.mininet.fidelity import Fidelity
-from testbed.measures import FIGURES
+from testbed.measures import figures_of
 from testbed.results import Results
 from testbed.sweep import flatten
 from topologies import describe
@@ -48,7 +48,7 @@ def verdicts_table(runs: Runs, names: Sequence[str]) -> str:
 def figures_table(runs: Runs, names: Sequence[str]) -> str:
     """The figures side by side, as `testbed run` prints them."""
     rows = []
-    for label, key, form in FIGURES:
+    for label, key, form in figures_of(run.summary for run in runs):
         if key == "verdict":
             continue  # it stands among the verdicts, with its reasons
         values = [run.summary.get(key) for run in runs]
