@@ -56,7 +56,6 @@ class Script(Workload):
     send: tuple[Line, ...]
 
     model: ClassVar[str] = "script"
-    least_senders: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -42,7 +42,7 @@ class Sending(NamedTuple):
 class Workload:
     """What all workloads have in common: so many senders, drawn at random, for so long."""
 
-    senders: int = 10
+    senders: int = 10  # 0 is all
     payload_bytes: int = 0
     duration_ms: float = 10.0
     warm_up_messages: int = 0  # multicasts before the protocols' own counters begin
@@ -50,11 +50,10 @@ class Workload:
     settle_ms: float = 1000.0  # a run of a protocol that never rests goes on for so long
 
     model: ClassVar[str]
-    least_senders: ClassVar[int] = 1
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
 
     def __post_init__(self) -> None:
-        at_least("senders", self.senders, self.least_senders)
+        at_least("senders", self.senders, 0)
         at_least("warm_up_messages", self.warm_up_messages, 0)
         if not 0 <= self.payload_bytes <= LONGEST_PAYLOAD:
             raise ValueError(
@@ -83,7 +82,7 @@ class Workload:
             raise ValueError(
                 f"senders = {self.senders}, and only {len(members)} processes are in a group"
             )
-        senders = sorted(rng.sample(sorted(members), self.senders))
+        senders = sorted(rng.sample(sorted(members), self.senders or len(members)))
         for at, node in merge(
             *([(t, s) for t in self.times(random.Random(rng.random()))] for s in senders)
         ):
@@ -248,7 +247,7 @@ class RandomDestinations(Workload):
     a multicast goes to instead, if it is given. The sender is never among its destinations.
     """
 
-    senders: int = 0  # all
+    senders: int = 0
     duration_ms: float = 86_400_000.0
     messages: int = 30_000
     mean_interval_ms: float = 100.0
@@ -257,7 +256,6 @@ class RandomDestinations(Workload):
     destinations_fraction: float | None = None
 
     model: ClassVar[str] = "random-destinations"
-    least_senders: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -67,10 +67,16 @@ def test_answers_are_counted_as_a_tree() -> None:
     assert Steady().answers_per_message() == 0
 
 
+def test_no_number_of_senders_is_all() -> None:
+    found = sends(Steady(senders=0, interval_ms=2, duration_ms=2))
+    assert len(found) == len({sending.node for sending in found}) > 10
+
+
 @pytest.mark.parametrize(
     ("values", "key"),
     [
-        ({"senders": 0}, "senders"),
+        ({"senders": -1}, "senders"),
+        ({"settle_ms": 0.0}, "settle_ms"),
         ({"payload_bytes": -1}, "payload_bytes"),
         ({"payload_bytes": 70_000}, "payload_bytes"),
         ({"duration_ms": 0.0}, "duration_ms"),

@@ -23,7 +23,7 @@ import argparse
 import sys
 import tomllib
 from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -32,21 +32,11 @@ from rich.console import Console
 from rich.table import Table
 
 from testbed.commands.terminal import progress_bar
-from testbed.digest.session import session
-from testbed.digest.sweep import run_tasks
+from testbed.digest.sweep import run_points
 from testbed.errors import UserError
 from testbed.experiment import Experiment, read_document
 from testbed.report.style import PAGE, legend, look, new_figure, render, styled
-from testbed.sweep import (
-    Sweep,
-    expand,
-    finished,
-    flatten,
-    locked,
-    remove_unfinished,
-    results,
-    write_table,
-)
+from testbed.sweep import Sweep, expand, flatten
 
 FILE = Path(__file__).parents[1] / "experiments" / "chandra.toml"
 NEAR = 0.25  # how far from "about" a percentage may be, relative to it
@@ -215,24 +205,8 @@ def document(number: int, which: int, options: argparse.Namespace) -> dict[str, 
 
 def run_all(sweep: Sweep, options: argparse.Namespace) -> dict[str, Row]:
     """The summary of every point with its settings; a point that two figures share is run once."""
-    runs = options.runs.resolve()
-    directory = runs / sweep.within
-    with locked(directory), progress_bar(sweep.name) as progress:
-        remove_unfinished(directory, sweep)
-        done = finished(directory, sweep)
-        todo = [point for point in sweep.points if point not in done]
-        todo.sort(key=lambda point: integers(sweep.points[point]), reverse=True)
-        with session(options.master) if todo else nullcontext() as spark:
-            outcomes = run_tasks(spark.sparkContext, sweep, todo, runs) if spark else ()
-            for number, (_, error) in enumerate(outcomes, len(done) + 1):
-                progress("runs", number, len(sweep.points))
-                if error is not None:
-                    raise UserError(f"{directory}: {error}")
-        frame = results(sweep, finished(directory, sweep))
-        write_table(frame, directory / "points.parquet")
-    for run, verdict in zip(frame["run"], frame["verdict"], strict=True):
-        if verdict != "valid":
-            raise UserError(f"{directory / run}: causal order is {verdict}")
+    with progress_bar(sweep.name) as progress:
+        frame = run_points(sweep, options.runs, options.master, progress, integers)
     figures = {str(row["point"]): row for row in frame.to_dict("records")}
     return {
         point: {**flatten(tomllib.loads(experiment.to_toml())), **figures[point]}

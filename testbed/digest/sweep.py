@@ -10,13 +10,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.digest.session import session
 from testbed.errors import UserError
+from testbed.experiment import Experiment
 from testbed.report.trends import draw_trends, write_page
 from testbed.rundir import read_manifest
 from testbed.sweep import (
@@ -81,6 +82,39 @@ def run_sweep(
                 if error is not None:
                     failed[point] = error
         return _conclude(sweep, directory, failed)
+
+
+def run_points(
+    sweep: Sweep,
+    runs: Path,
+    master: str,
+    progress: Progress,
+    weight: Callable[[Experiment], float] = cost,
+) -> pd.DataFrame:
+    """Run all points of simulations that have not been run yet, those of most weight first.
+
+    A row for each point; all must have succeeded and been found valid.
+    """
+    runs = runs.resolve()
+    directory = runs / sweep.within
+    with locked(directory):
+        remove_unfinished(directory, sweep)
+        done = finished(directory, sweep)
+        progress("runs", len(done), len(sweep.points))
+        todo = [point for point in sweep.points if point not in done]
+        todo.sort(key=lambda point: weight(sweep.points[point]), reverse=True)
+        with session(master, small=True) if todo else nullcontext() as spark:
+            outcomes = run_tasks(spark.sparkContext, sweep, todo, runs) if spark else ()
+            for number, (_, error) in enumerate(outcomes, len(done) + 1):
+                progress("runs", number, len(sweep.points))
+                if error is not None:
+                    raise UserError(f"{directory}: {error}")
+        frame = results(sweep, finished(directory, sweep))
+        write_table(frame, directory / "points.parquet")
+    for run, verdict in zip(frame["run"], frame["verdict"], strict=True):
+        if verdict != "valid":
+            raise UserError(f"{directory / run}: causal order is {verdict}")
+    return frame
 
 
 def _run(
