@@ -14,18 +14,23 @@ from protocols.base import (
     Send,
     SetTimer,
 )
+from protocols.bss import BSS
 from protocols.ks import KS
 from protocols.ks_prime import KSPrime
+from protocols.mostefaoui_raynal import MostefaouiRaynal
 from protocols.overlay import Overlay
+from protocols.phases import Phases
 from protocols.rst import RST
 from protocols.timestamp import Timestamp
 from protocols.wire import Codec, Message, MessageId, WireError
 
 PROTOCOLS: dict[str, type[Protocol]] = {
-    protocol.name: protocol for protocol in (Overlay, Timestamp, RST, KS, KSPrime)
+    protocol.name: protocol
+    for protocol in (Overlay, Timestamp, RST, KS, KSPrime, Phases, MostefaouiRaynal, BSS)
 }
 
 __all__ = [
+    "BSS",
     "KS",
     "PROTOCOLS",
     "RST",
@@ -40,8 +45,10 @@ __all__ = [
     "KSPrime",
     "Message",
     "MessageId",
+    "MostefaouiRaynal",
     "Multicast",
     "Overlay",
+    "Phases",
     "Place",
     "Protocol",
     "Send",

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import pytest
 
-from protocols import PROTOCOLS, Overlay, Timestamp
+from protocols import PROTOCOLS, MostefaouiRaynal, Overlay, Phases, Timestamp
 from protocols.broken import BROKEN
 from testbed.explore import CounterExample, explore
 
@@ -36,6 +36,9 @@ SMALLEST = {
     "broken-newest": Caught(3, 2, "duplicate"),
     "broken-forgetful": Caught(3, 1, "duplicate"),
     "broken-lazy": Caught(3, 2, "order"),
+    "broken-unstamped": Caught(3, 3, "order"),
+    "broken-arrival-order": Caught(3, 3, "order"),
+    "broken-own-groups": Caught(3, 3, "order"),
 }
 
 
@@ -65,7 +68,7 @@ def test_a_broken_protocol_is_marked_as_such_and_says_which_rule_it_breaks(name:
     assert name == protocol.name
     assert name.startswith("broken-")
     assert name not in PROTOCOLS
-    assert protocol.__bases__[0] in (Timestamp, Overlay)
+    assert protocol.__bases__[0] in (Timestamp, Overlay, Phases, MostefaouiRaynal)
     assert "Broken rule: " in inspect.cleandoc(protocol.__doc__ or "")
 
 

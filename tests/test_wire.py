@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols import PROTOCOLS, Message, Protocol, WireError
+from protocols import PROTOCOLS, Message, Protocol, WireError, phases
+from protocols.bss import Vectors
 from protocols.ks import KSMessage, to_dests
 from protocols.rst import MatrixMessage
 from protocols.timestamp import Stamped
@@ -37,6 +38,10 @@ def messages(draw: st.DrawFn, protocol: type[Protocol]) -> Message:
         return MatrixMessage(**common, SENT=matrix, dests=tuple(sorted(draw(some))))
     if issubclass(kind, KSMessage):
         return kind(**common, dests=to_dests(draw(some)), olog=draw(logs(PROCESSES)))
+    if issubclass(kind, phases.Stamped):
+        return kind(**common, stamp=tuple(draw(st.lists(U32, max_size=5))))
+    if kind is Vectors:
+        return Vectors(**common, VT=np.array(draw(st.lists(U32, max_size=9)), np.int64))
     assert kind is Message
     return Message(**common)
 

@@ -5,6 +5,7 @@ which rule it breaks; ``testbed explore --protocol broken-…`` draws what comes
 """
 
 from protocols.base import Protocol
+from protocols.broken.groups import ArrivalOrder, OwnGroups, Unstamped
 from protocols.broken.overlay import Echo, Forgetful, Higher, Lazy, Newest, Printed, Stingy
 from protocols.broken.timestamp import (
     FifoOnly,
@@ -39,6 +40,9 @@ BROKEN: dict[str, type[Protocol]] = {
         Newest,
         Forgetful,
         Lazy,
+        Unstamped,
+        ArrivalOrder,
+        OwnGroups,
     )
 }
 

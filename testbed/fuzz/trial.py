@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from protocols import MessageId
-from testbed.check import FAULTS, Event, Verdict, check_events
+from testbed.check import Event, Verdict, check_events
 from testbed.engines.simulate import OverError, Simulation
 from testbed.errors import UserError
 from testbed.experiment import Experiment, parse
@@ -98,7 +98,9 @@ def _attempt(experiment: Experiment, network: Network) -> Trial:
     except Exception as error:  # whatever a protocol under test raises is a finding
         wrong, sentence = "error", f"{type(error).__name__}: {error}"
     verdict = check_events(
-        range(network.processes), {n: log.events[n] for n in range(network.processes)}
+        range(network.processes),
+        {n: log.events[n] for n in range(network.processes)},
+        optimistic=experiment.protocol.optimistic,
     )
     if wrong is None:
         wrong, sentence = _judge(verdict, endless=log.left < 0 or ticks >= TICKS)
@@ -106,7 +108,7 @@ def _attempt(experiment: Experiment, network: Network) -> Trial:
 
 
 def _judge(verdict: Verdict, endless: bool) -> tuple[str | None, str]:
-    for kind in FAULTS:
-        if verdict.count(kind) and not (endless and kind in UNFINISHED):
+    for kind in verdict.faults:
+        if not (endless and kind in UNFINISHED):
             return kind, verdict.explain(1)[1]
     return ("endless", "it does not end") if endless else (None, "")

@@ -1,0 +1,132 @@
+"""BSS: a message to a group carries, for every group of the system, a vector of its members.
+
+Birman, Schiper & Stephenson, "Lightweight Causal and Atomic Group Multicast", 1991, as in
+Mostefaoui & Raynal 1993, section 2.3, which compares its own protocol with this one.
+
+State: ``VT[x][k]``, the last message of k to group x that this process knows of, for every group x.
+The paper counts messages where this names the last one by its sequence number, so that a message
+that is missing has a name; and a message carries the vectors from before it was sent, so that the
+entry of its sender names the one that it must follow. The order is the same.
+Message m is deliverable when, for all groups x that the receiver is in, m.VT[x] <= VT[x]. No message
+waits unless one that happened before it is missing; channels need not be FIFO.
+If the graph of groups has no cycle, vectors of groups that the sender is in are enough: delivery,
+not arrival, is what counts here, so that whoever brings news from one group to the next has it.
+Cost: 32 + 4·Σ|x| + d bytes a copy, over all groups x or over the sender's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocols.base import Deliver, Discard, Effects, Place
+from protocols.grouped import Grouped
+from protocols.holdback import HoldBack
+from protocols.wire import Message, MessageId, WireError
+
+Vector = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Vectors(Message):
+    """A message with its sender's vectors, one after the other: 4 bytes for every entry."""
+
+    VT: Vector = field(kw_only=True)
+
+    kind: ClassVar[int] = 1
+
+    @property
+    def control_size(self) -> int:
+        """Four bytes for each entry."""
+        return 4 * len(self.VT)
+
+    def encode_control(self) -> bytes:
+        """The groups in the order of their numbers, the members of each in theirs."""
+        return self.VT.astype(">u4").tobytes()
+
+    @classmethod
+    def decode_control(cls, control: bytes, processes: int) -> dict[str, Any]:
+        """As many entries as there are; how many, the protocol knows."""
+        if len(control) % 4:
+            raise WireError(f"vectors of {len(control)} bytes, which are not whole integers")
+        return {"VT": np.frombuffer(control, ">u4").astype(np.int64)}
+
+
+class BSS(Grouped, HoldBack):
+    """A vector timestamp for each group."""
+
+    name: ClassVar[str] = "bss"
+    paper: ClassVar[str] = (
+        "Birman, Schiper & Stephenson 1991; Mostefaoui & Raynal 1993, section 2.3"
+    )
+    wire_id: ClassVar[int] = 7
+    messages: ClassVar[tuple[type[Message], ...]] = (Vectors,)
+
+    def __init__(self, place: Place, settings: Any = None) -> None:
+        super().__init__(place, settings)
+        self.last = [0] * place.processes
+        sizes = [len(group) for group in place.groups]
+        self.starts = [0, *accumulate(sizes)]  # of each group's vector among all entries
+        self.members = [k for group in place.groups for k in sorted(group)]  # of each entry
+        self.VT: Vector = np.zeros(len(self.members), np.int64)
+        self.own = self.entries_of(self.me)
+        every = np.arange(len(self.members))
+        reduced = self.reduced()
+        self.told = {
+            j: self.entries_of(j) if reduced else every for j in (self.me, *self.peers())
+        }  # the entries that messages of a process carry
+
+    def entries_of(self, process: int) -> NDArray[np.intp]:
+        """The places of the vectors of the groups that a process is in."""
+        parts = [
+            np.arange(self.starts[x], self.starts[x + 1])
+            for x, group in enumerate(self.place.groups)
+            if process in group
+        ]
+        return np.concatenate(parts) if parts else np.arange(0)
+
+    def entry(self, x: int, process: int) -> int:
+        """The place of a member in the vector of its group."""
+        return self.members.index(process, self.starts[x])
+
+    def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
+        """Attach the vectors as they are, then note the message in its group's."""
+        x = self.group_of(destinations)
+        self.sent += 1
+        message = Vectors(self.me, self.sent, payload, now, x, VT=self.VT[self.told[self.me]])
+        self.VT[self.entry(x, self.me)] = self.sent
+        yield from self.send(message)
+        yield Deliver(message)
+
+    def receive(self, message: Vectors, sender: int, now: int) -> Effects:
+        """Deliver what is deliverable, keep the rest under the name of what it lacks."""
+        if self.belongs(message) and len(message.VT) == len(self.told[message.source]):
+            yield from super().receive(message, sender, now)
+        else:
+            yield Discard(message, "malformed")
+
+    def missing(self, message: Vectors) -> MessageId | None:
+        """A message to a group of this process that must be delivered before this one, or none."""
+        before = self.whole(message)[self.own]
+        late = before > self.VT[self.own]
+        at = int(late.argmax())
+        return MessageId(self.members[self.own[at]], int(before[at])) if late[at] else None
+
+    def learn(self, message: Vectors) -> None:
+        """Know what the sender knew, of foreign groups too, and that it has sent this message."""
+        np.maximum(self.VT, self.whole(message), out=self.VT)
+        self.VT[self.entry(message.group, message.source)] = message.seq
+
+    def whole(self, message: Vectors) -> Vector:
+        """The vectors of all groups; nothing is known of those that the message does not tell of."""
+        VT = np.zeros_like(self.VT)  # noqa: N806
+        VT[self.told[message.source]] = message.VT
+        return VT
+
+    def count_log(self) -> Effects:
+        """The log is all the vectors, always whole."""
+        yield from ()

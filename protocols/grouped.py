@@ -1,0 +1,84 @@
+"""What protocols for overlapping groups have in common: who is in which, and how much to tell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+from typing import Any, ClassVar, Literal
+
+from protocols.base import Count, Effects, Place, Protocol, Send
+from protocols.wire import Message
+
+Groups = tuple[frozenset[int], ...]
+
+
+@lru_cache(maxsize=16)  # every process of a run asks the same
+def has_cycle(groups: Groups) -> bool:
+    """Whether the graph of groups has one; its edges join groups that have a member in common."""
+    import networkx as nx  # takes long, and most protocols do without
+
+    graph: nx.Graph[int] = nx.empty_graph(len(groups))
+    graph.add_edges_from(
+        (x, y) for x, y in combinations(range(len(groups)), 2) if groups[x] & groups[y]
+    )
+    return bool(groups) and not nx.is_forest(graph)
+
+
+class Grouped(Protocol):
+    """A protocol whose messages go to groups that their senders are in; groups have numbers.
+
+    ``others[x]`` are the other members of group x, for each group that this process is in.
+    """
+
+    needs_groups: ClassVar[bool] = True
+    takes_subsets: ClassVar[bool] = True
+
+    @dataclass(frozen=True)
+    class Settings(Protocol.Settings):
+        """Which groups a message tells of.
+
+        All of them; only those that are needed if the graph of groups has no cycle ("own"); or
+        the latter just where it has none.
+        """
+
+        entries: Literal["auto", "all", "own"] = "auto"
+
+    def __init__(self, place: Place, settings: Any = None) -> None:
+        super().__init__(place, settings)
+        self.sent = place.base
+        self.others = {
+            x: tuple(sorted(group - {self.me}))
+            for x, group in enumerate(place.groups)
+            if self.me in group
+        }
+
+    def reduced(self) -> bool:
+        """Whether messages tell of some groups only."""
+        entries = self.settings.entries
+        return entries == "own" or (entries == "auto" and not has_cycle(self.place.groups))
+
+    def group_of(self, destinations: frozenset[int] | None) -> int:
+        """The number of the group whose members these are."""
+        members = frozenset(range(self.place.processes)) if destinations is None else destinations
+        for x in self.others:
+            if self.place.groups[x] == members:
+                return x
+        raise ValueError(
+            f"process {self.me} sends to {sorted(members)}, which is none of the groups it is in"
+        )
+
+    def belongs(self, message: Message) -> bool:
+        """Whether it comes from another member of a group that this process is in."""
+        return message.source in self.others.get(message.group, ())
+
+    def send(self, message: Message) -> Effects:
+        """Hand the network a stamped message for the others of its group."""
+        peers = self.others[message.group]
+        yield Send(peers, message)
+        yield Count("stamped_copies", len(peers))
+        yield Count("stamp_bytes", message.control_size * len(peers))
+
+    def peers(self) -> tuple[int, ...]:
+        """All who are in a group with this process."""
+        return tuple(sorted(set().union(*self.others.values())))

@@ -1,0 +1,226 @@
+"""Mostefaoui-Raynal: a message to a group carries one integer for each group of the system.
+
+Mostefaoui & Raynal, "Causal Multicasts in Overlapping Groups: Towards a Low Cost Approach", 1993,
+section 4. Each group proceeds in phases of its own, as in ``protocols.phases``.
+
+State: ``expected[x][j]``, for each group x of this process, the least entry for x that the next
+message of j to x may have; ``K[x]``, the highest phase of group x that this process knows of, which
+is expected[x][me] in its own groups. Message m is deliverable when, for all its own groups x,
+expected[x][j] >= m.K[x] for all members j. Messages that become deliverable together are delivered
+in the order of the sum of these m.K[x], which grows along every causal path; the paper's comment
+that they go in the order of their stamps is not a matter of taste.
+Channels are FIFO, or ``numbered`` has each sender number what it sends to a group: the stamps alone
+(section 3.4) do not tell how many messages are missing.
+
+Section 4.3 leaves out all entries but the sender's own groups' if the graph of groups has no cycle.
+That goes wrong where groups have two members in common: a sender that is in one of them only passes
+on nothing about the other, so its message may be deliverable before what happened before it. It is
+right if a message to x carries the entry for x and those for groups that share two members or more
+with x, known from others if need be: every receiver that waits for another group's phase then finds
+its entry in all messages, and a causal path that leaves x returns through a member of x.
+Cost: 32 + 4|G| + d bytes a copy, or less by that; 36 bytes for a copy of a resynch; 4 more each if
+numbered.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from math import inf
+from typing import Any, ClassVar
+
+from protocols.base import (
+    CancelTimer,
+    Deliver,
+    Discard,
+    Effects,
+    Hold,
+    Place,
+    Send,
+    SetTimer,
+)
+from protocols.grouped import Grouped
+from protocols.phases import Resynch, Stamped, count_resynch
+from protocols.wire import Message
+
+NS_PER_MS = 1_000_000
+
+
+class MostefaouiRaynal(Grouped):
+    """A vector of one entry for each group, and resynchs within groups."""
+
+    name: ClassVar[str] = "mostefaoui-raynal"
+    paper: ClassVar[str] = "Mostefaoui & Raynal 1993, section 4"
+    wire_id: ClassVar[int] = 6
+    messages: ClassVar[tuple[type[Message], ...]] = (Stamped, Resynch)
+    needs_everybody: ClassVar[bool] = True
+
+    @dataclass(frozen=True)
+    class Settings(Grouped.Settings):
+        """How soon who is behind says so, and whether messages are numbered for want of FIFO.
+
+        With ``resynch_after_ms`` a process waits whether it will send a message to the group itself.
+        """
+
+        resynch_after_ms: float = 0.0
+        numbered: bool = False
+
+        def __post_init__(self) -> None:
+            if not 0 <= self.resynch_after_ms < inf:
+                raise ValueError(f"resynch_after_ms must be 0 or more, not {self.resynch_after_ms}")
+
+    def __init__(self, place: Place, settings: Any = None) -> None:
+        super().__init__(place, settings)
+        self.told = {x: self.entries_of(x) for x in self.others}
+        self.K = [0] * len(place.groups)
+        self.expected = {x: dict.fromkeys(sorted(place.groups[x]), 0) for x in self.others}
+        self.phase = dict.fromkeys(self.others, 0)  # the least of each group's ``expected``
+        # under a group and the phase of it that somebody has yet to reach
+        self.pending: defaultdict[tuple[int, int], list[Stamped]] = defaultdict(list)
+        self.armed: set[int] = set()  # the groups for which a timer runs
+        self.numbers = dict.fromkeys(self.others, 0)  # the last one given, for each group
+        # by group and source, the last number whose turn has come; and what waits for its turn
+        self.arrived: defaultdict[tuple[int, int], int] = defaultdict(int)
+        self.early: dict[tuple[int, int, int], Stamped] = {}
+
+    @classmethod
+    def needs_fifo(cls, settings: Any) -> bool:
+        """Unless messages are numbered."""
+        return not settings.numbered
+
+    def entries_of(self, x: int) -> tuple[int, ...]:
+        """The groups that a message to x tells of."""
+        groups = self.place.groups
+        every = range(len(groups))
+        if not self.reduced():
+            return tuple(every)
+        return tuple(y for y in every if y == x or len(groups[x] & groups[y]) > 1)
+
+    def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
+        """GS1: attach K, then go on to the group's next phase."""
+        x = self.group_of(destinations)
+        self.sent += 1
+        stamp = (*(self.K[y] for y in self.told[x]), *self.number(x))
+        message = Stamped(self.me, self.sent, payload, now, x, stamp=stamp)
+        released = self.reach(x, self.me, self.K[x] + 1)
+        if x in self.armed:
+            self.armed.remove(x)
+            yield CancelTimer(x)
+        yield from self.send(message)
+        yield Deliver(message)
+        yield from self.deliver(released)
+
+    def receive(self, message: Stamped, sender: int, now: int) -> Effects:
+        """A message or a resynch from the network, which comes to pass in its turn."""
+        if not self.belongs(message) or len(message.stamp) != self.width(message):
+            yield Discard(message, "malformed")
+        elif self.settings.numbered:
+            yield from self.put_in_order(message, now)
+        else:
+            yield from self.arrive(message, now)
+
+    def width(self, message: Stamped) -> int:
+        """How many integers it carries."""
+        entries = 1 if isinstance(message, Resynch) else len(self.told[message.group])
+        return entries + bool(self.settings.numbered)
+
+    def put_in_order(self, message: Stamped, now: int) -> Effects:
+        """Section 3.4: what arrives early waits until all before it from there has arrived."""
+        channel, number = (message.group, message.source), message.stamp[-1]
+        if number <= self.arrived[channel] or (*channel, number) in self.early:
+            yield Discard(message, "duplicate")
+            return
+        self.early[*channel, number] = message
+        if number > self.arrived[channel] + 1 and not isinstance(message, Resynch):
+            yield Hold(message, None)
+        while following := self.early.pop((*channel, self.arrived[channel] + 1), None):
+            self.arrived[channel] += 1
+            yield from self.arrive(following, now)
+
+    def arrive(self, message: Stamped, now: int) -> Effects:
+        """GS2 and GS3: note the sender's phase; if this process is behind, catch up and tell."""
+        x, j = message.group, message.source
+        if isinstance(message, Resynch):
+            yield from self.deliver(self.reach(x, j, message.stamp[0]))
+            return
+        t = message.stamp[self.told[x].index(x)]
+        if t < self.expected[x][j]:
+            yield Discard(message, "duplicate")
+            return
+        released = self.reach(x, j, t + 1)
+        if self.K[x] < t + 1:
+            released += self.reach(x, self.me, t + 1)
+            yield from self.resynch_soon(x, now)
+        if self.lacks(message):
+            yield Hold(message, None)
+        yield from self.deliver([*released, message])
+
+    def reach(self, x: int, j: int, phase: int) -> list[Stamped]:
+        """Member j has come to this phase of group x; what has waited for that."""
+        expected = self.expected[x]
+        expected[j] = max(expected[j], phase)
+        self.K[x] = expected[self.me]
+        before, self.phase[x] = self.phase[x], min(expected.values())
+        reached = range(before + 1, self.phase[x] + 1)
+        return [m for t in reached for m in self.pending.pop((x, t), ())]
+
+    def resynch_soon(self, x: int, now: int) -> Effects:
+        """GS2: tell the group at once, or unless a message does so in time."""
+        if not self.settings.resynch_after_ms:
+            yield from self.resynch(x, now)
+        elif x not in self.armed:
+            self.armed.add(x)
+            yield SetTimer(x, round(self.settings.resynch_after_ms * NS_PER_MS))
+
+    def timeout(self, timer: Hashable, now: int) -> Effects:
+        """No message in time: tell the group of the phase that this process has come to by now."""
+        for x in self.armed & {timer}:
+            self.armed.remove(x)
+            yield from self.resynch(x, now)
+
+    def resynch(self, x: int, now: int) -> Effects:
+        """Tell the others in a group that this process has come to its phase."""
+        stamp = (self.K[x], *self.number(x))
+        message = Resynch(self.me, 0, sent_at=now, group=x, stamp=stamp)
+        yield Send(self.others[x], message)
+        yield from count_resynch(message, len(self.others[x]))
+
+    def deliver(self, messages: Iterable[Stamped]) -> Effects:
+        """GS4: deliver those of these that are deliverable, the others wait on."""
+        ready = []
+        for message in messages:
+            if lack := self.lacks(message):
+                self.pending[lack].append(message)
+            else:
+                ready.append(message)
+        for message in sorted(ready, key=self.rank):
+            self.learn(message)
+            yield Deliver(message)
+
+    def learn(self, message: Stamped) -> None:
+        """Line 11: know of groups that this process is not in what the sender knew."""
+        for y, t in self.entries(message):
+            self.K[y] = max(self.K[y], t)  # no news of its own groups
+
+    def lacks(self, message: Stamped) -> tuple[int, int] | None:
+        """A group and a phase of it that not everybody there is known to have reached, or none."""
+        for y, t in self.entries(message):
+            if t > self.phase.get(y, t):
+                return y, t
+        return None
+
+    def rank(self, message: Stamped) -> int:
+        """A number that grows along every causal path between messages to this process."""
+        return sum(t for y, t in self.entries(message) if y in self.phase)
+
+    def entries(self, message: Stamped) -> Iterable[tuple[int, int]]:
+        """The message's K, as far as it is told: groups and phases; without the number."""
+        return zip(self.told[message.group], message.stamp, strict=False)
+
+    def number(self, x: int) -> tuple[int, ...]:
+        """Which one of this process's messages and resynchs to a group comes now, if that is told."""
+        if not self.settings.numbered:
+            return ()
+        self.numbers[x] += 1
+        return (self.numbers[x],)

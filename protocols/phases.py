@@ -1,0 +1,138 @@
+"""Phases: messages carry the number of a phase and are delivered phase by phase.
+
+Mostefaoui & Raynal, "Causal Multicasts in Overlapping Groups: Towards a Low Cost Approach", 1993,
+section 3.2: one group of all processes. ``protocols.mostefaoui_raynal`` is the general protocol.
+
+State: ``expected[j]``, the least stamp that the next message of j may have; this process stamps
+its own messages with ``expected[me]``. A message stamped k is deliverable when expected[j] >= k for
+all j: with FIFO channels all that happened before it has arrived then. Messages that become
+deliverable together are delivered in the order of their stamps.
+Who is behind when a message stamped k arrives goes on to phase k + 1, and tells: ``resynch(k + 1)``.
+Cost: 32 + 4 + d bytes, n - 1 copies; one round of n - 1 resynchs of 36 bytes for each process that
+is behind, none if all processes send once in every phase.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from protocols.base import Count, Deliver, Discard, Effects, Hold, Place, Protocol, Send
+from protocols.wire import Message, WireError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stamped(Message):
+    """A message with its stamp, a few integers of 4 bytes; how many, the protocol knows."""
+
+    stamp: tuple[int, ...] = field(kw_only=True)
+
+    kind: ClassVar[int] = 1
+
+    @property
+    def control_size(self) -> int:
+        """Four bytes for each integer."""
+        return 4 * len(self.stamp)
+
+    def encode_control(self) -> bytes:
+        """The integers in their order."""
+        return struct.pack(f"!{len(self.stamp)}I", *self.stamp)
+
+    @classmethod
+    def decode_control(cls, control: bytes, processes: int) -> dict[str, Any]:
+        """As many integers as there are."""
+        if len(control) % 4:
+            raise WireError(f"a stamp of {len(control)} bytes, which are not whole integers")
+        return {"stamp": struct.unpack(f"!{len(control) // 4}I", control)}
+
+
+class Resynch(Stamped):
+    """No message of the application: its source stamps no more messages with less than this."""
+
+    __slots__ = ()
+    kind: ClassVar[int] = 2
+
+
+def count_resynch(message: Resynch, copies: int) -> Effects:
+    """What a resynch costs."""
+    yield Count("resynchs")
+    yield Count("resynch_copies", copies)
+    yield Count("resynch_bytes", message.size * copies)
+
+
+class Phases(Protocol):
+    """A synchronous execution is simulated; who has nothing to send in a phase says so."""
+
+    name: ClassVar[str] = "phases"
+    paper: ClassVar[str] = "Mostefaoui & Raynal 1993, section 3.2"
+    wire_id: ClassVar[int] = 8
+    messages: ClassVar[tuple[type[Message], ...]] = (Stamped, Resynch)
+    needs_everybody: ClassVar[bool] = True
+
+    def __init__(self, place: Place, settings: Any = None) -> None:
+        super().__init__(place, settings)
+        self.others = place.others
+        self.sent = place.base
+        self.expected = [0] * place.processes
+        self.pending: defaultdict[int, list[Stamped]] = defaultdict(list)  # by stamp
+
+    @classmethod
+    def needs_fifo(cls, settings: Any) -> bool:
+        """A stamp says what has arrived only if nothing overtakes."""
+        return True
+
+    def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
+        """BS1: stamp the message with this process's phase, which is the next one then."""
+        self.sent += 1
+        stamp = self.stamp(self.expected[self.me])
+        message = Stamped(self.me, self.sent, payload, now, stamp=stamp)
+        self.expected[self.me] += 1
+        yield Send(self.others, message)
+        yield Count("stamped_copies", len(self.others))
+        yield Count("stamp_bytes", message.control_size * len(self.others))
+        yield Deliver(message)
+
+    def receive(self, message: Stamped, sender: int, now: int) -> Effects:
+        """BS2 and BS3: a message or a resynch."""
+        j = message.source
+        if j == self.me or len(message.stamp) != len(self.stamp(0)):
+            yield Discard(message, "malformed")
+            return
+        k = self.stamp_of(message)
+        if isinstance(message, Resynch):
+            self.expected[j] = max(self.expected[j], k)
+        elif k < self.expected[j]:
+            yield Discard(message, "duplicate")
+        else:
+            yield from self.arrive(message, k, now)
+        yield from self.deliver()
+
+    def arrive(self, message: Stamped, k: int, now: int) -> Effects:
+        """BS2: note the message, and catch up with its phase."""
+        self.expected[message.source] = k + 1
+        self.pending[k].append(message)
+        if self.expected[self.me] < k + 1:
+            self.expected[self.me] = k + 1
+            resynch = Resynch(self.me, 0, sent_at=now, stamp=self.stamp(k + 1))
+            yield Send(self.others, resynch)
+            yield from count_resynch(resynch, len(self.others))
+        if min(self.expected) < k:
+            yield Hold(message, None)
+
+    def deliver(self) -> Effects:
+        """BS4: deliver all whose phase everybody has reached, phase by phase.
+
+        BS1 need not do so: who has received a message stamped k has reached phase k itself.
+        """
+        while self.pending and (k := min(self.pending)) <= min(self.expected):
+            yield from map(Deliver, self.pending.pop(k))
+
+    def stamp(self, k: int) -> tuple[int, ...]:
+        """A phase as it travels."""
+        return (k,)
+
+    def stamp_of(self, message: Stamped) -> int:
+        """The phase of a message or a resynch that has arrived."""
+        return message.stamp[0]

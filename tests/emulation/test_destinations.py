@@ -1,0 +1,82 @@
+"""Messages to some of the processes, and to groups, on sixteen emulated hosts."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from testbed.check import check_run
+from testbed.engines.virtual import engine
+from testbed.experiment import Experiment, parse, read_document
+from testbed.network import build_network
+from testbed.pcap import open_captures
+from testbed.run import run_experiment
+from testbed.rundir import RunDirectory
+
+pytestmark = [pytest.mark.emulation, pytest.mark.usefixtures("kernel")]
+
+FILES = Path(__file__).parents[2] / "scripts" / "experiments"
+SAME = ("multicasts", "deliveries", "copies", "bytes", "control_bytes", "hops", "wire_bytes")
+Figures = dict[str, Any]
+
+
+def quiet(stage: str, done: int, of: int) -> None:
+    pass
+
+
+def experiments(file: str, **workload: Any) -> list[Experiment]:
+    document = read_document(FILES / file)
+    document["workload"] |= workload
+    return parse({**document, "engine": "virtual"}, FILES / file)
+
+
+def emulate(what: list[Experiment], runs: Path) -> list[tuple[Path, Figures]]:
+    """All in one boot; causal order must hold, and what is counted is what the simulator counts."""
+    prepared = []
+    for experiment in what:
+        network = build_network(experiment)
+        directory = RunDirectory.create(runs, "sixteen", experiment.protocol.name, engine="virtual")
+        directory.write_text("experiment.toml", experiment.to_toml())
+        directory.write_json("network.json", network.to_json())
+        prepared.append((experiment, network, directory))
+    emulated = engine.run_all(prepared, quiet)
+    found = []
+    for (experiment, _, directory), figures in zip(prepared, emulated, strict=True):
+        assert check_run(directory.path).ok
+        assert figures["fidelity"] == "exact"
+        simulated = run_experiment(replace(experiment, engine="simulate"), runs, quiet).summary
+        assert {key: figures[key] for key in SAME} == {key: simulated[key] for key in SAME}
+        found.append((directory.path, figures))
+    return found
+
+
+def stamps(run: Path, kind: int) -> set[int]:
+    """How many bytes of control information the captured packets of a kind have."""
+    found: set[int] = set()
+    for capture in open_captures((run / "packets").glob("*.pcap")):
+        for part in capture.parts(1 << 30):
+            for columns in capture.columns(part, ("kind", "control")):
+                ours = np.ma.getmaskarray(columns["kind"])
+                chosen = ~ours & (columns["kind"].filled(-1) == kind)
+                found |= set(columns["control"][chosen].tolist())
+    return found
+
+
+def test_sets_of_destinations(tmp_path: Path) -> None:
+    rst, ks, ks_prime = emulate(experiments("subsets.toml", messages=120), tmp_path)
+    assert rst[1]["wire_bytes"] > ks[1]["wire_bytes"] > ks_prime[1]["wire_bytes"]
+
+
+def test_groups_and_what_their_stamps_take_in_captured_packets(tmp_path: Path) -> None:
+    what = experiments("groups.toml", duration_ms=100)
+    plain, timer, bss = emulate(what, tmp_path)
+    members = [len(group) for group in build_network(what[0]).groups.values()]
+    assert len(members) == 6
+    for run, _ in (plain, timer):
+        assert stamps(run, kind=1) == {4 * len(members)}
+        assert stamps(run, kind=2) == {4}  # a resynch
+    assert stamps(bss[0], kind=1) == {4 * sum(members)}
+    assert plain[1]["resynch_copies"] > timer[1]["resynch_copies"] > 0
+    assert plain[1]["delay_ms_mean"] > bss[1]["delay_ms_mean"]
