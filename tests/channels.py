@@ -18,7 +18,7 @@ class MemoryLog:
 
     def __init__(self) -> None:
         self.events: defaultdict[int, list[Event]] = defaultdict(list)
-        self.held: list[tuple[int, MessageId, MessageId]] = []
+        self.held: list[tuple[int, MessageId, MessageId | None]] = []
 
     def send(self, t: int, node: int, name: MessageId, to: frozenset[int] | None, *_: int) -> None:
         self.events[node].append(Event("send", *name, None if to is None else sorted(to), t))
@@ -26,7 +26,7 @@ class MemoryLog:
     def deliver(self, t: int, node: int, source: int, seq: int) -> None:
         self.events[node].append(Event("deliver", source, seq, None, t))
 
-    def hold(self, t: int, node: int, name: MessageId, waits_for: MessageId) -> None:
+    def hold(self, t: int, node: int, name: MessageId, waits_for: MessageId | None) -> None:
         self.held.append((node, name, waits_for))
 
     def delivered(self, node: int) -> list[MessageId]:

@@ -4,7 +4,7 @@ import argparse
 import json
 import random
 from collections.abc import Hashable, Iterator
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,31 +13,39 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocols import (
+    KS,
+    PROTOCOLS,
+    RST,
     Deliver,
     Effects,
+    KSPrime,
     Message,
     MessageId,
     Overlay,
     Place,
     Protocol,
+    Send,
     SetTimer,
     Timestamp,
 )
 from protocols.broken import BROKEN
 from protocols.broken.overlay import Printed
 from protocols.broken.timestamp import Impatient, LateUpdate, NoRescan
+from protocols.ks import Dests, KSMessage, Log
+from protocols.rst import MatrixMessage
 from protocols.timestamp import Stamped
 from testbed.commands import explore as command
 from testbed.errors import UserError
-from testbed.explore import explore, make_places
+from testbed.explore import choose, explore, make_places
 from testbed.explore.channels import Channels
 from testbed.explore.diagram import Diagram
 from testbed.explore.freeze import freeze
 from testbed.explore.judge import Judge
-from testbed.explore.process import Processes, Say
+from testbed.explore.process import Fire, Processes, Say
+from testbed.explore.recorder import Act, Answers, Destinations
 from testbed.explore.replay import Replay
 
-Action = tuple[int, int, tuple[int, ...]]  # sender, receiver (the same: it multicasts), answers
+Action = tuple[int, int, Destinations, Answers]  # sender, receiver (the same: it multicasts to)
 
 
 class Delayed(Timestamp):
@@ -120,17 +128,137 @@ class Liar(Overlay):
         yield Deliver(Message(message.source, message.seq + 5))
 
 
+class PrintedRST(RST):
+    """As the papers print it: a delivery does not tell to whom else the message went."""
+
+    name: ClassVar[str] = "printed-rst"
+
+    def learn(self, message: MatrixMessage) -> None:
+        np.maximum(self.SENT, message.SENT, out=self.SENT)
+
+
+class Amnesiac(KS):
+    """Takes what is new to its log for something that it has forgotten."""
+
+    name: ClassVar[str] = "amnesiac"
+
+    def learn(self, message: KSMessage) -> None:
+        n = self.place.processes
+        self.LOG = Log([message.seq * (s == message.source) for s in range(n)], [0] * n, {})
+
+
+class Hasty(KS):
+    """Takes a message for delivered at a destination as soon as it is sent there."""
+
+    name: ClassVar[str] = "hasty"
+
+    def propagate(self, dests: Dests) -> tuple[Log, list[Log]]:
+        rest, _ = super().propagate(dests)
+        return rest, [rest] * dests.bit_count()
+
+
+class NewestOnly(KS):
+    """Keeps of each sender's messages only the newest in mind."""
+
+    name: ClassVar[str] = "newest-only"
+
+    def learn(self, message: KSMessage) -> None:
+        super().learn(message)
+        self.LOG = Log(self.LOG.newest, self.LOG.dests, {})
+
+
+class Grouped(RST):
+    """RST for a system of groups."""
+
+    name: ClassVar[str] = "grouped"
+    takes_subsets: ClassVar[bool] = False
+    needs_groups: ClassVar[bool] = True
+
+    def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
+        assert destinations in self.place.groups
+        yield from super().multicast(payload, destinations, now)
+
+
+class Stray(Timestamp):
+    """Takes every set of destinations for everybody."""
+
+    name: ClassVar[str] = "stray"
+    takes_subsets: ClassVar[bool] = True
+
+
+class Greeting(Overlay):
+    """Says hello to the next process, sets a timer, and delivers nothing before both have come."""
+
+    name: ClassVar[str] = "greeting"
+
+    def start(self, now: int) -> Effects:
+        self.lacks = {"hello", "alarm"}
+        self.inbox: list[tuple[Message, int]] = []
+        yield Send(((self.me + 1) % self.place.processes,), Message(self.me, 0))
+        yield SetTimer("alarm", 1)
+
+    def timeout(self, timer: Hashable, now: int) -> Effects:
+        yield from self.got(str(timer), now)
+
+    def receive(self, message: Message, sender: int, now: int) -> Effects:
+        if message.seq == 0:
+            yield from self.got("hello", now)
+        else:
+            self.inbox.append((message, sender))
+            yield from self.got("", now)
+
+    def got(self, what: str, now: int) -> Effects:
+        self.lacks.discard(what)
+        while self.inbox and not self.lacks:
+            yield from super().receive(*self.inbox.pop(0), now)
+
+
+class Deaf(Greeting):
+    """Waits for something else that nobody says."""
+
+    name: ClassVar[str] = "deaf"
+
+    def start(self, now: int) -> Effects:
+        yield from super().start(now)
+        self.lacks.add("goodbye")
+
+
+class Stillborn(Overlay):
+    """Fails at once."""
+
+    name: ClassVar[str] = "stillborn"
+
+    def start(self, now: int) -> Effects:
+        raise OSError("no cradle")
+
+
+class Shy(Timestamp):
+    """Speaks only once, and is busy ever after."""
+
+    name: ClassVar[str] = "shy"
+
+    def busy(self) -> bool:
+        return bool(self.T[self.me])
+
+
+def to_whom(protocol: type[Protocol]) -> str:
+    if protocol.needs_groups:
+        return "groups"
+    return "sets" if protocol.takes_subsets else "all"
+
+
 def brute_force(
     protocol: type[Protocol], nodes: int, messages: int, answers: bool
 ) -> Iterator[Replay]:
     """Every schedule, each played from the beginning, with nothing remembered between them."""
     places = make_places(protocol, nodes)
+    destinations = [choose(place, to_whom(protocol)) for place in places]
 
     def play(actions: list[Action]) -> Replay:
         replay = Replay(protocol, places)
-        for sender, peer, chosen in actions:
+        for sender, peer, to, chosen in actions:
             if sender == peer:
-                replay.say(peer)
+                replay.say(peer, to, chosen)
             else:
                 replay.hand_over(sender, peer, answers=chosen)
         return replay
@@ -139,21 +267,23 @@ def brute_force(
         replay = play(actions)
         left = messages - sum(len(moment.multicast) for moment in replay.moments)
         ended = True
-        for sender in range(nodes):
-            for peer in range(nodes):
-                if left if sender == peer else replay.channels[sender, peer]:
-                    ended = False
-                    for chosen in choices(actions, sender, peer, left):
-                        yield from extend([*actions, (sender, peer, chosen)])
+        for sender, peer in product(range(nodes), repeat=2):
+            if left if sender == peer else replay.channels[sender, peer]:
+                ended = False
+                for to in destinations[sender] if sender == peer else [None]:
+                    for chosen in choices(actions, sender, peer, to, left - (sender == peer)):
+                        yield from extend([*actions, (sender, peer, to, chosen)])
         if ended:
             yield replay
 
     def choices(
-        actions: list[Action], sender: int, peer: int, left: int
-    ) -> Iterator[tuple[int, ...]]:
-        chances = play([*actions, (sender, peer, ())]).moments[-1].did.chances
+        actions: list[Action], sender: int, peer: int, to: Destinations, left: int
+    ) -> Iterator[Answers]:
+        chances = play([*actions, (sender, peer, to, ())]).moments[-1].did.chances
         for count in range(min(chances, left) + 1 if answers else 1):
-            yield from combinations(range(chances), count)
+            for which in combinations(range(chances), count):
+                for where in product(destinations[peer], repeat=count):
+                    yield tuple(zip(which, where, strict=True))
 
     return extend([])
 
@@ -161,7 +291,16 @@ def brute_force(
 @pytest.mark.parametrize("answers", [True, False])
 @pytest.mark.parametrize(
     ("protocol", "nodes", "messages"),
-    [(Timestamp, 2, 3), (Timestamp, 3, 2), (Overlay, 2, 3), (Overlay, 3, 1), (Printed, 2, 3)],
+    [
+        (Timestamp, 2, 3),
+        (Timestamp, 3, 2),
+        (Overlay, 2, 3),
+        (Overlay, 3, 1),
+        (Printed, 2, 3),
+        (RST, 3, 1),
+        (KS, 2, 2),
+        (Grouped, 3, 2),
+    ],
 )
 def test_the_search_covers_as_many_schedules_as_there_are(
     protocol: type[Protocol], nodes: int, messages: int, answers: bool
@@ -200,7 +339,8 @@ def first_fault(replay: Replay, nodes: int, messages: int) -> int:
 
 
 RANDOMLY = {name: p for name, p in BROKEN.items() if name != "broken-echo"}  # it never ends
-RANDOMLY |= {"overlay": Overlay, "timestamp": Timestamp}
+RANDOMLY |= {"overlay": Overlay, "timestamp": Timestamp, "rst": RST, "ks": KS}
+RANDOMLY |= {"printed-rst": PrintedRST, "amnesiac": Amnesiac, "hasty": Hasty}
 
 
 @settings(max_examples=200)
@@ -225,16 +365,19 @@ def test_the_judge_and_the_oracle_agree(name: str, nodes: int, fifo: bool, seed:
 def play_at_random(
     protocol: type[Protocol], nodes: int, messages: int, fifo: bool, rng: random.Random
 ) -> Replay:
-    replay = Replay(protocol, make_places(protocol, nodes))
+    places = make_places(protocol, nodes)
+    replay = Replay(protocol, places)
     left = messages
     for _ in range(15 * messages):
         busy = [ends for ends, queue in replay.channels.items() if queue]
         if left and rng.random() < 0.3:
-            replay.say(rng.randrange(nodes))
+            process = rng.randrange(nodes)
+            replay.say(process, rng.choice(choose(places[process], to_whom(protocol))))
         elif busy:
             ends = rng.choice(busy)
             place = 0 if fifo else rng.randrange(len(replay.channels[ends]))
-            replay.hand_over(*ends, place, (0,) if left and rng.random() < 0.3 else ())
+            answer = 0, rng.choice(choose(places[ends[1]], to_whom(protocol)))
+            replay.hand_over(*ends, place, (answer,) if left and rng.random() < 0.3 else ())
         left = messages - sum(len(moment.multicast) for moment in replay.moments)
     replay.finish()
     return replay
@@ -247,6 +390,99 @@ def test_the_protocols_are_right_whatever_happens_to_three_messages(
     result = explore(protocol, 3, 3)
     assert result.verdict == "valid"
     assert result.found.exact
+
+
+@pytest.mark.parametrize("protocol", [RST, KS, KSPrime])
+def test_any_sets_of_three_processes_are_right_for_two_messages(protocol: type[Protocol]) -> None:
+    result = explore(protocol, 3, 2, fifo=False)
+    assert (result.verdict, result.to) == ("valid", "sets")
+    assert result.found.exact
+    alone = explore(protocol, 3, 2, fifo=False, subsets=False)
+    assert (alone.verdict, alone.to) == ("valid", "all")
+    assert result.found.states > 5 * alone.found.states
+
+
+@pytest.mark.parametrize("name", [name for name, p in PROTOCOLS.items() if p.needs_groups])
+def test_protocols_for_groups_are_right_in_the_triangle(name: str) -> None:
+    result = explore(PROTOCOLS[name], 3, 3)
+    assert (result.verdict, result.to) == ("valid", "groups")
+
+
+def test_ks_is_right_whatever_set_each_of_three_messages_goes_to() -> None:
+    result = explore(KS, 3, 3, answers=False)
+    assert result.verdict == "valid"
+    assert result.found.exact
+
+
+@pytest.mark.parametrize(
+    ("protocol", "messages", "sentence"),
+    [
+        (PrintedRST, 2, "process 2 delivers m(1,1) without m(0,1)"),
+        (Amnesiac, 2, "process 2 delivers m(1,1) without m(0,1)"),
+        (Hasty, 2, "process 2 delivers m(1,1) without m(0,1)"),
+        (NewestOnly, 3, "process 1 delivers m(2,1) without m(0,1)"),
+        (Stray, 1, "process 0 delivers m(0,1) which was not sent to it"),
+    ],
+)
+def test_mutants_are_caught_with_messages_to_any_set(
+    protocol: type[Protocol], messages: int, sentence: str
+) -> None:
+    result = explore(protocol, 3, 3)
+    example = result.counter_example
+    assert example is not None
+    assert result.messages == messages
+    assert example.wrong.sentence == sentence
+    assert example.oracle
+
+
+def test_some_mistakes_show_only_if_messages_go_to_some() -> None:
+    assert explore(NewestOnly, 3, 3, subsets=False).verdict == "valid"
+    example = explore(NewestOnly, 3, 3).counter_example
+    assert example is not None
+    diagram = Diagram(3, example)
+    assert diagram.legend()[0] == "a = m(0,1) to 1, b = m(0,2) to 2, c = m(2,1) to 1"
+    assert not any(diagram.ends)
+
+
+def test_groups_are_pairs_in_a_ring_and_a_process_sends_to_its_own() -> None:
+    places = make_places(Grouped, 3)
+    assert set(places[0].groups) == {frozenset(pair) for pair in ((0, 1), (1, 2), (0, 2))}
+    assert len(make_places(Grouped, 5)[0].groups) == 5
+    assert make_places(Grouped, 2)[0].groups == (frozenset({0, 1}),)
+    assert make_places(RST, 3)[0].groups == ()
+    assert {0} == frozenset.intersection(*(g for g in choose(places[0], "groups") if g))
+    result = explore(Grouped, 3, 3)
+    assert (result.verdict, result.to) == ("valid", "groups")
+
+
+def test_what_processes_do_at_their_beginning_is_part_of_it() -> None:
+    assert explore(Greeting, 2, 1).verdict == "valid"
+    result = explore(Greeting, 3, 2)
+    assert result.verdict == "valid"
+    assert result.found.states > explore(Overlay, 3, 2).found.states
+
+
+def test_a_beginning_is_drawn_and_may_fail() -> None:
+    example = explore(Deaf, 2, 1).counter_example
+    assert example is not None
+    assert example.moments[0].did.sends
+    drawn = "".join(map(str, Diagram(2, example).lines()))
+    assert "◇" in drawn
+    example = explore(Stillborn, 2, 1).counter_example
+    assert example is not None
+    assert example.wrong.sentence == "process 0 fails: OSError: no cradle"
+    assert "!" in "".join(map(str, Diagram(2, example).lines()))
+
+
+def test_a_busy_protocol_is_left_alone_until_it_is_not() -> None:
+    result = explore(Shy, 2, 4)
+    assert result.verdict == "valid"
+    assert result.found.levels == 4  # each of the two multicasts once, and hears the other
+
+
+def test_a_timer_of_any_name_is_not_taken_for_something_else() -> None:
+    pair = frozenset({0, 1})
+    assert len({Fire(None), Say(None), Fire(pair), Say(pair)}) == 4
 
 
 def test_channels_that_are_not_fifo_hurt_overlay_but_not_timestamp() -> None:
@@ -341,8 +577,8 @@ def test_fifo_channels_have_one_head_and_others_have_many() -> None:
 def test_the_judge_forgets_what_was_delivered_everywhere() -> None:
     """Whoever came first, in the end all is the same."""
     judge, one, other = Judge(2, 1), MessageId(0, 1), MessageId(1, 1)
-    say = [(("send", name), ("deliver", name)) for name in (one, other)]
-    hear = [(("deliver", name),) for name in (one, other)]
+    say = [(Act("send", name), Act("deliver", name)) for name in (one, other)]
+    hear = [(Act("deliver", name),) for name in (one, other)]
     related = [(0, say[0]), (1, hear[0]), (1, say[1]), (0, hear[1])]
     apart = [(0, say[0]), (1, say[1]), (1, hear[0]), (0, hear[1])]
     numbers = []
@@ -357,9 +593,9 @@ def test_the_judge_forgets_what_was_delivered_everywhere() -> None:
 
 def test_whoever_sends_without_delivering_to_itself_still_knows_what_it_sent() -> None:
     judge, first, second = Judge(2, 2), MessageId(0, 1), MessageId(0, 2)
-    number, fault = judge.step(judge.initial, 0, (("send", first), ("send", second)))
+    number, fault = judge.step(judge.initial, 0, (Act("send", first), Act("send", second)))
     assert fault is None
-    _, fault = judge.step(number, 1, (("deliver", second),))
+    _, fault = judge.step(number, 1, (Act("deliver", second),))
     assert fault is not None
     assert fault.sentence == "process 1 delivers m(0,2) without m(0,1)"
 
@@ -369,11 +605,11 @@ def test_every_copy_is_the_receivers_own() -> None:
 
 
 def test_how_much_was_multicast_is_part_of_the_state() -> None:
-    processes = Processes(Mute, make_places(Mute, 2), most=2, answers=True)
-    (once,) = processes.outcomes(processes.initial[0], Say())
-    (twice,) = processes.outcomes(once.state, Say())
-    assert (once.events, twice.events) == ((("send", (0, 1)),), (("send", (0, 2)),))
-    assert processes.outcomes(twice.state, Say()) == ()
+    processes = Processes(Mute, make_places(Mute, 2), [[None]] * 2)
+    (once,) = processes.outcomes(processes.initial[0], Say(None), 2)
+    (twice,) = processes.outcomes(once.state, Say(None), 1)
+    sends = [Act("send", MessageId(0, number)) for number in (1, 2)]
+    assert [*once.events, *twice.events] == sends
 
 
 # what people see
@@ -422,6 +658,26 @@ def test_the_command_says_how_much_was_covered(capsys: pytest.CaptureFixture[str
     assert "valid: complete; all 100 schedules are right (49 states, 92 steps)" in out
 
 
+def test_the_command_says_where_messages_go(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--protocol", "rst", "--messages", "1", "--json") == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["to"], result["schedules"]) == ("sets", 18)
+    assert run("--protocol", "rst", "--messages", "1") == 0
+    assert "rst: 3 processes, 1 message to any others or to all, FIFO" in capsys.readouterr().out
+    assert run("--protocol", "rst", "--messages", "1", "--no-subsets") == 0
+    assert "rst: 3 processes, 1 message, FIFO" in capsys.readouterr().out
+
+
+def test_json_names_the_destinations() -> None:
+    result = command.to_json(explore(NewestOnly, 3, 3))
+    events = [event for m in result["counter_example"]["moments"] for event in m["events"]]
+    assert [event for event in events if event[0] == "send"] == [
+        ["send", 0, 1, [1]],
+        ["send", 0, 2, [2]],
+        ["send", 2, 1, [1]],
+    ]
+
+
 def test_the_command_draws_a_counter_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--protocol", "broken-impatient") == 1
     out = capsys.readouterr().out
@@ -441,7 +697,7 @@ def test_the_command_speaks_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert (result["protocol"], result["verdict"]) == ("broken-merge", "invalid")
     assert not result["answers"]
     example = result["counter_example"]
-    assert example["moments"][0]["events"] == [["send", 0, 1], ["deliver", 0, 1]]
+    assert example["moments"][0]["events"] == [["send", 0, 1, None], ["deliver", 0, 1]]
     assert example["verdict"]["verdict"] == "invalid"
     assert example["oracle"][0].startswith("node 2 delivered m(1,1) but never m(0,1)")
 

@@ -14,9 +14,11 @@ from testbed.commands.terminal import console, print_json, progress_bar
 from testbed.errors import UserError
 from testbed.explore import LIMIT, CounterExample, Exploration, explore
 from testbed.explore.diagram import Diagram
+from testbed.explore.recorder import Act
 
 STATUS = {"valid": 0, "invalid": 1, "unknown": 2}
 NARROWEST, WIDEST = 60, 100
+_TO = {"all": "", "sets": " to any others or to all", "groups": " to groups of two"}
 
 
 def add_parser(commands: Any) -> None:
@@ -26,9 +28,11 @@ def add_parser(commands: Any) -> None:
         help="try everything that can happen in a small system",
         description="Try every execution of a small system: any process may multicast at any moment, "
         "answer a message while it is being delivered, and be handed messages in any order that the "
-        "channels allow. Either all of them keep causal order and deliver everything, or the "
-        "shortest that does not is drawn, and the oracle says what is wrong with it. Exit status: "
-        "0 all were tried and are right, 1 one is wrong, 2 there are too many to try.",
+        "channels allow. A message goes to everybody, or to any set of others as well, or to any of "
+        "its sender's groups, as the protocol has it; groups are pairs, in a ring. Either all keep "
+        "causal order and deliver everything, or the shortest that does not is drawn, and the oracle "
+        "says what is wrong with it. Exit status: 0 all were tried and are right, 1 one is wrong, "
+        "2 there are too many to try.",
         epilog=f"Protocols: {', '.join(PROTOCOLS)}. Each of these has a mistake to find: "
         f"{', '.join(BROKEN)}.",
     )
@@ -50,6 +54,12 @@ def add_parser(commands: Any) -> None:
         help="whether applications may multicast while a message is being delivered to them",
     )
     parser.add_argument(
+        "--subsets",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="whether messages go to any set of others too, if the protocol can do that",
+    )
+    parser.add_argument(
         "--limit", type=int, default=LIMIT, help=f"states to visit at most (default: {LIMIT:,})"
     )
     parser.add_argument("--json", action="store_true", help="print what was found as JSON")
@@ -69,6 +79,7 @@ def command(options: argparse.Namespace) -> int:
             options.messages,
             fifo=options.fifo,
             answers=options.answers,
+            subsets=options.subsets,
             limit=options.limit,
             progress=progress,
         )
@@ -94,7 +105,8 @@ def show(result: Exploration, out: Console) -> None:
     system = f"{result.nodes} processes, {_many(result.messages, 'message')}"
     channels = "FIFO channels" if result.fifo else "channels in any order"
     answers = "" if result.answers else ", no answers while delivering"
-    out.print(f"[bold]{result.protocol}[/]: {system}, {channels}{answers}", soft_wrap=True)
+    to = _TO[result.to]
+    out.print(f"[bold]{result.protocol}[/]: {system}{to}, {channels}{answers}", soft_wrap=True)
     found = result.found
     if result.counter_example:
         _show_example(result, result.counter_example, out)
@@ -134,6 +146,7 @@ def to_json(result: Exploration) -> dict[str, Any]:
         "messages": result.messages,
         "fifo": result.fifo,
         "answers": result.answers,
+        "to": result.to,
         "verdict": result.verdict,
         "complete": found.complete,
         "states": found.states,
@@ -154,8 +167,8 @@ def _example_json(example: CounterExample) -> dict[str, Any]:
                 "sender": moment.sender,
                 "received": moment.received,
                 "timer": None if moment.timer is None else str(moment.timer),
-                "events": [[kind, *name] for kind, name in moment.did.events],
-                "held": [[*name, *waits_for] for name, waits_for in moment.did.held],
+                "events": [_act_json(act) for act in moment.did.events],
+                "held": [[*name, *(waits_for or ())] for name, waits_for in moment.did.held],
                 "failure": moment.did.failure,
             }
             for moment in example.moments
@@ -163,6 +176,11 @@ def _example_json(example: CounterExample) -> dict[str, Any]:
         "oracle": example.oracle,
         "verdict": example.verdict and example.verdict.to_json(),
     }
+
+
+def _act_json(act: Act) -> list[Any]:
+    to = [] if act.kind != "send" else [act.to and sorted(act.to)]
+    return [act.kind, *act.name, *to]
 
 
 def _many(count: int, thing: str) -> str:

@@ -1,7 +1,8 @@
 """Everything that can happen in a small system, or the shortest way to something wrong.
 
-What is tried: all executions of n processes in which at most M messages are multicast to all. At any
-moment any process may multicast, so that every choice of senders, every number of messages up to M,
+What is tried: all executions of n processes in which at most M messages are multicast: to all, or to
+any set of others if the protocol can do that, or to any of the sender's groups if it needs groups. At
+any moment any process may multicast, so that every choice of senders, every number of messages up to M,
 and every chain of answers is among them; besides, the application may answer a delivery while it is
 being delivered, before the protocol goes on. Between these, channels hand over one message at a time,
 in any order that FIFO channels allow (or any at all), and a timer may run out at any moment once it
@@ -9,8 +10,8 @@ is set. Time stands still at 0; what a protocol draws at random is drawn from on
 
 What is checked, after every step: that a message is delivered after all that happened before it, once,
 and only if it was sent; that the protocol raises nothing. When nothing is under way: that every
-message was delivered everywhere. Messages still to come are no excuse; but if a protocol's timers
-never rest, something is always under way, and nothing counts as lost.
+message was delivered wherever it was sent. Messages still to come are no excuse; but if a protocol's
+timers never rest, something is always under way, and nothing counts as lost.
 
 The way through the modules: ``process`` works out what one process does (``recorder`` runs it),
 ``channels`` and ``judge`` what becomes of channels and of what is known, each numbered by ``freeze``
@@ -24,12 +25,14 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, combinations
 from typing import Any
 
 from protocols import Place, Protocol
 from testbed.check import Verdict
 from testbed.explore.judge import Fault
-from testbed.explore.process import Dice
+from testbed.explore.process import Dice, Processes
+from testbed.explore.recorder import Destinations
 from testbed.explore.replay import ENOUGH, Moment, Replay
 from testbed.explore.search import Found, search
 from testbed.explore.world import World
@@ -66,6 +69,7 @@ class Exploration:
     messages: int
     fifo: bool
     answers: bool
+    to: str  # "all", any "sets" of other processes besides, or "groups"
     found: Found
     counter_example: CounterExample | None = None
 
@@ -84,18 +88,28 @@ def explore(
     *,
     fifo: bool = True,
     answers: bool = True,
+    subsets: bool = True,
     settings: Any = None,
     limit: int = LIMIT,
     progress: Progress = lambda stage, done, of: None,
 ) -> Exploration:
-    """Try everything with one message, then with two, and so on, up to the first fault."""
+    """Try everything with one message, then with two, and so on, up to the first fault.
+
+    Without ``subsets`` even a protocol that takes them sends everything to everybody.
+    """
 
     def make(place: Place) -> Protocol:
         return protocol(place, settings)
 
+    places = make_places(protocol, nodes)
+    to = "sets" if protocol.takes_subsets and subsets else "all"
+    if protocol.needs_groups:
+        to = "groups"
+    choices = [choose(place, to) for place in places]
+    processes = Processes(make, places, choices, answers)
     levels = 1  # of one message; so many messages have so many times as many
     for count in range(1, messages + 1):
-        world = World(make, make_places(protocol, nodes), count, fifo, answers)
+        world = World(processes, count, fifo)
         tell = partial(_tell, progress, f"{count} of {messages} messages", levels * count)
         found = search(world, limit, tell)
         if found.wrong or not found.complete:
@@ -104,9 +118,9 @@ def explore(
     example = None
     if found.wrong:
         replay = Replay(make, make_places(protocol, nodes))
-        replay.play(found.path, world.processes.messages)
+        replay.play(found.path, processes.messages)
         example = _counter_example(replay, found.wrong)
-    return Exploration(protocol.name, nodes, count, fifo, answers, found, example)
+    return Exploration(protocol.name, nodes, count, fifo, answers, to, found, example)
 
 
 def _tell(progress: Progress, stage: str, levels: int, done: float) -> None:
@@ -114,10 +128,23 @@ def _tell(progress: Progress, stage: str, levels: int, done: float) -> None:
 
 
 def make_places(protocol: type[Protocol], nodes: int) -> list[Place]:
-    """Where the processes stand: on a hypercube, if the protocol asks for an overlay."""
+    """Where the processes stand: on a hypercube, or in a ring of groups of two, if need be."""
     graph = OVERLAYS["hypercube"]().generate(nodes, random.Random(0))
     near = [tuple(sorted(graph[me])) if protocol.needs_overlay else () for me in range(nodes)]
-    return [Place(me, nodes, near[me], Dice(me)) for me in range(nodes)]
+    pairs = dict.fromkeys(frozenset({me, (me + 1) % nodes}) for me in range(nodes))
+    groups = tuple(pairs) if protocol.needs_groups else ()
+    return [Place(me, nodes, near[me], Dice(me), groups=groups) for me in range(nodes)]
+
+
+def choose(place: Place, to: str) -> list[Destinations]:
+    """Where a process may send a message, the smallest sets first."""
+    choices: list[Destinations] = [None]
+    if to == "sets":
+        others = (combinations(place.others, size) for size in range(1, place.processes))
+        choices = [*map(frozenset, chain.from_iterable(others)), None]
+    elif to == "groups":
+        choices = [group for group in place.groups if place.me in group]
+    return choices
 
 
 def _counter_example(replay: Replay, wrong: Fault) -> CounterExample:
@@ -143,4 +170,4 @@ def _late(moments: list[Moment], end: int, causes: set[tuple[int, int]]) -> int:
     return end
 
 
-__all__ = ["LIMIT", "CounterExample", "Exploration", "Moment", "explore", "make_places"]
+__all__ = ["LIMIT", "CounterExample", "Exploration", "Moment", "choose", "explore", "make_places"]

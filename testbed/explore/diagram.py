@@ -41,6 +41,7 @@ _THIN = {
 }
 _ON_A_LINE = {0: "━", UP: "┷", DOWN: "┯", UP | DOWN: "┿"}
 _LEGEND = {
+    "◇": "begins",
     "●": "multicast",
     "▼": "arrives",
     "✓": "delivered",
@@ -74,8 +75,9 @@ class Diagram:
         self.moments = moments = example.moments
         self.wrong = example.at, example.wrong.message
         self.processes = processes
-        sent = [name for moment in moments for name in moment.multicast]
-        self.letters = dict(zip(sent, ascii_lowercase, strict=False))
+        acts = [act for moment in moments for act in moment.did.events if act.kind == "send"]
+        self.letters = dict(zip((act.name for act in acts), ascii_lowercase, strict=False))
+        self.to = {act.name: act.to for act in acts}
         self.labels = [self._label(index) for index in range(len(moments))]
         self.ends = [self._end(process) for process in range(processes)]
         self._place()
@@ -92,13 +94,19 @@ class Diagram:
 
     def legend(self) -> tuple[str, str]:
         """Which letter is which message, and what the signs mean."""
-        names = ", ".join(f"{letter} = {name}" for name, letter in self.letters.items())
+        names = ", ".join(
+            f"{letter} = {name}{self._to(name)}" for name, letter in self.letters.items()
+        )
         used = "".join([label.text for label in self.labels] + self.ends).replace("▲", "▼")
         signs = ", ".join(f"{sign} {what}" for sign, what in _LEGEND.items() if sign in used)
         return names, signs
 
     def _letter(self, name: MessageId) -> str:
         return self.letters.get(name, str(name))
+
+    def _to(self, name: MessageId) -> str:
+        to = self.to[name]
+        return "" if to is None else f" to {' and '.join(map(str, sorted(to)))}"
 
     def _label(self, index: int) -> Label:
         moment, text = self.moments[index], ""
@@ -107,8 +115,10 @@ class Diagram:
             text = ("▼" if above else "▲") + self._letter(moment.received)
         elif moment.timer is not None:
             text = "τ"
+        elif moment.did.sends and not moment.did.events:
+            text = "◇"
         wrong = False
-        for kind, name in moment.did.events:
+        for kind, name, _ in moment.did.events:
             if kind == "send":
                 text += f"●{self._letter(name)}"
                 continue
@@ -124,7 +134,11 @@ class Diagram:
         if any(label.wrong for label in self.labels):
             return ""
         got = {n for m in self.moments if m.process == process for n in m.delivered}
-        return "".join(f"∅{letter}" for name, letter in self.letters.items() if name not in got)
+        return "".join(
+            f"∅{letter}"
+            for name, letter in self.letters.items()
+            if name not in got and ((to := self.to[name]) is None or process in to)
+        )
 
     def _arrows(self) -> Iterator[Arrow]:
         under_way: defaultdict[tuple[int, int], deque[tuple[int, MessageId]]] = defaultdict(deque)

@@ -1,21 +1,22 @@
 """A judge that sees events as they happen; what it knows is a part of each state of the search.
 
-Messages are the bits of a mask. It keeps what each process has delivered, and what happened before
-each message: all that its sender had delivered or sent, which includes what happened before those, as
-long as nothing is wrong. A message that was delivered everywhere can do no more harm and is forgotten,
-so that histories that differ in nothing else fall together.
+Messages are the bits of a mask. It keeps what each process should deliver and has delivered, and what
+happened before each message and at each process: what was sent and delivered there, and all that
+happened before those. A message that was delivered everywhere can do no more harm and is forgotten, so
+that histories that differ in nothing else fall together.
 The oracle of ``testbed.check`` knows nothing of this judge, and has the last word.
 """
 
 from __future__ import annotations
 
 from functools import reduce
-from operator import and_
+from operator import or_
 from typing import NamedTuple
 
 from protocols import MessageId
+from testbed.explore.recorder import Act
 
-Events = tuple[tuple[str, MessageId], ...]
+Events = tuple[Act, ...]
 
 
 class Fault(NamedTuple):
@@ -30,8 +31,12 @@ class Knowledge(NamedTuple):
     """What the judge knows."""
 
     sent: int
+    owed: tuple[int, ...]  # of each process: what was sent to it
     delivered: tuple[int, ...]  # of each process
-    causes: tuple[int, ...]  # of each message: what happened before it was sent
+    past: tuple[
+        int, ...
+    ]  # of each process: what happened before, if it was not delivered everywhere
+    causes: tuple[int, ...]  # of each message: the past of its sender before it was sent
 
 
 class Judge:
@@ -44,7 +49,8 @@ class Judge:
         self._known: list[Knowledge] = []
         self._numbers: dict[Knowledge, int] = {}
         self._steps: dict[tuple[int, int, Events], tuple[int, Fault | None]] = {}
-        self.initial = self._number(Knowledge(0, (0,) * processes, (0,) * slots))
+        none = (0,) * processes
+        self.initial = self._number(Knowledge(0, none, none, none, (0,) * slots))
 
     def sent(self, number: int) -> int:
         """How many messages have been multicast."""
@@ -63,34 +69,38 @@ class Judge:
     def lost(self, number: int) -> Fault | None:
         """What is wrong if nothing more happens."""
         known = self._known[number]
-        for process, delivered in enumerate(known.delivered):
-            if missing := known.sent & ~delivered:
+        for process, (owed, delivered) in enumerate(zip(known.owed, known.delivered, strict=True)):
+            if missing := owed & ~delivered:
                 return Fault(f"process {process} never delivers {self._names(missing)}", process)
         return None
 
     def _step(self, known: Knowledge, process: int, events: Events) -> tuple[int, Fault | None]:
-        sent, delivered, causes = known.sent, known.delivered[process], list(known.causes)
-        own = ((1 << self.most) - 1) << process * self.most
+        sent, owed, delivered, past, causes = known.sent, *map(list, known[1:])
         wrong = None
-        for kind, name in events:
+        for kind, name, to in events:
             slot = self._slot(name)
             bit = 1 << slot
             if kind == "send":
-                causes[slot] = delivered | sent & own
                 sent |= bit
-                continue
-            fault = self._fault(bit & sent, delivered, causes[slot] & ~delivered)
-            if fault and not wrong:
-                wrong = Fault(f"process {process} delivers {name} {fault}", process, name)
-            delivered |= bit
-        everyone = (*known.delivered[:process], delivered, *known.delivered[process + 1 :])
-        after = Knowledge(sent, everyone, tuple(causes))
+                causes[slot] = past[process]
+                for peer in range(self.processes) if to is None else to:
+                    owed[peer] |= bit
+            else:
+                missing = causes[slot] & owed[process] & ~delivered[process]
+                fault = self._fault(bit & sent, bit & owed[process], delivered[process], missing)
+                if fault and not wrong:
+                    wrong = Fault(f"process {process} delivers {name} {fault}", process, name)
+                delivered[process] |= bit
+            past[process] |= bit | causes[slot]
+        after = Knowledge(sent, tuple(owed), tuple(delivered), tuple(past), tuple(causes))
         return self._number(_essential(after)), wrong
 
-    def _fault(self, message: int, delivered: int, missing: int) -> str | None:
-        if not message:
+    def _fault(self, sent: int, owed: int, delivered: int, missing: int) -> str | None:
+        if not sent:
             return "though nobody has sent it"
-        if message & delivered:
+        if not owed:
+            return "which was not sent to it"
+        if owed & delivered:
             return "again"
         return f"without {self._names(missing)}" if missing else None
 
@@ -112,9 +122,8 @@ class Judge:
 
 
 def _essential(known: Knowledge) -> Knowledge:
-    everywhere = reduce(and_, known.delivered)
+    open_ = reduce(or_, (o & ~d for o, d in zip(known.owed, known.delivered, strict=True)))
     causes = (
-        0 if everywhere >> slot & 1 else causes & ~everywhere
-        for slot, causes in enumerate(known.causes)
+        causes & open_ if open_ >> slot & 1 else 0 for slot, causes in enumerate(known.causes)
     )
-    return known._replace(causes=tuple(causes))
+    return known._replace(past=tuple(past & open_ for past in known.past), causes=tuple(causes))

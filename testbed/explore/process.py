@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Callable, Hashable
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from itertools import product
 from typing import NamedTuple
 
-from protocols import Message, MessageId, Place, Protocol
+from protocols import Message, Place, Protocol
 from testbed.explore.freeze import freeze
-from testbed.explore.recorder import Did, Recorder
+from testbed.explore.recorder import Act, Answers, Destinations, Did, Recorder
 
 
 class Dice(random.Random):
@@ -26,8 +29,14 @@ class Dice(random.Random):
         return copied
 
 
+class Start(NamedTuple):
+    """The process begins."""
+
+
 class Say(NamedTuple):
     """The application multicasts of its own accord."""
+
+    to: Destinations
 
 
 class Receive(NamedTuple):
@@ -37,13 +46,15 @@ class Receive(NamedTuple):
     message: int
 
 
-class Fire(NamedTuple):
-    """A timer runs out."""
+@dataclass(frozen=True)
+class Fire:
+    """A timer runs out. No tuple, since it would equal others: any value may name a timer."""
 
     timer: Hashable
 
 
-Stimulus = Say | Receive | Fire
+Making = Callable[[Place], Protocol]
+Stimulus = Start | Say | Receive | Fire
 
 
 class Outcome(NamedTuple):
@@ -51,8 +62,8 @@ class Outcome(NamedTuple):
 
     state: int
     sends: tuple[tuple[int, int], ...]  # receiver and number of the message, in this order
-    events: tuple[tuple[str, MessageId], ...]  # "send" and "deliver", in this order
-    answers: tuple[int, ...]
+    events: tuple[Act, ...]
+    answers: Answers
     multicasts: int  # how many messages the application multicast meanwhile
     failure: str | None
 
@@ -68,18 +79,19 @@ class Processes:
 
     def __init__(
         self,
-        make: Callable[[Place], Protocol],
+        make: Making,
         places: list[Place],
-        most: int,
-        answers: bool,
+        choices: Sequence[Sequence[Destinations]],
+        answers: bool = True,
     ) -> None:
-        self.most = most  # messages that one process may multicast
+        self.choices = choices  # of each process: where its application may send a message
         self.answers = answers  # whether the application may multicast while it is delivered to
         self.messages: list[Message] = []
         self._message_numbers: dict[Hashable, int] = {}
         self._states: list[_State] = []
         self._state_numbers: dict[Hashable, int] = {}
-        self._outcomes: dict[tuple[int, Stimulus], tuple[Outcome, ...]] = {}
+        self._outcomes: dict[tuple[int, Stimulus, int], tuple[Outcome, ...]] = {}
+        self._runs: dict[tuple[int, Stimulus, Answers], tuple[Outcome, int]] = {}
         self.initial = tuple(self._state(_State(make(place), 0, ())) for place in places)
 
     def __len__(self) -> int:
@@ -89,29 +101,39 @@ class Processes:
         """The timers that are set."""
         return self._states[state].timers
 
-    def outcomes(self, state: int, stimulus: Stimulus) -> tuple[Outcome, ...]:
-        """All that may come of a stimulus: one outcome for each way to answer deliveries."""
-        key = state, stimulus
+    def outcomes(self, state: int, stimulus: Stimulus, left: int) -> tuple[Outcome, ...]:
+        """All that may come of a stimulus if so many messages are left to multicast.
+
+        There is one outcome for each way to answer deliveries.
+        """
+        key = state, stimulus, left
         known = self._outcomes.get(key)
         if known is None:
-            known = self._outcomes[key] = self._work_out(state, stimulus)
+            known = self._outcomes[key] = self._work_out(state, stimulus, left)
         return known
 
-    def _work_out(self, state: int, stimulus: Stimulus) -> tuple[Outcome, ...]:
+    def _work_out(self, state: int, stimulus: Stimulus, left: int) -> tuple[Outcome, ...]:
+        protocol = self._states[state].protocol
+        if isinstance(stimulus, Say):
+            if protocol.busy():
+                return ()  # the application waits
+            left -= 1
         found: dict[Outcome, None] = {}
-        open_: list[tuple[int, ...]] = [()]
+        open_: deque[Answers] = deque([()])
         while open_:
-            answers = open_.pop()
-            outcome, chances = self._run(state, stimulus, answers)
-            if self._states[outcome.state].multicasts > self.most:
-                continue
+            answers = open_.popleft()
+            run = state, stimulus, answers
+            if run not in self._runs:
+                self._runs[run] = self._run(*run)
+            outcome, chances = self._runs[run]
             found[outcome] = None
-            first = answers[-1] + 1 if answers else 0
-            if self.answers:
-                open_ += [(*answers, chance) for chance in range(first, chances)]
+            first = answers[-1][0] + 1 if answers else 0
+            if self.answers and len(answers) < left:
+                more = product(range(first, chances), self.choices[protocol.me])
+                open_ += [(*answers, answer) for answer in more]
         return tuple(found)
 
-    def _run(self, state: int, stimulus: Stimulus, answers: tuple[int, ...]) -> tuple[Outcome, int]:
+    def _run(self, state: int, stimulus: Stimulus, answers: Answers) -> tuple[Outcome, int]:
         before = self._states[state]
         recorder = Recorder(copy.deepcopy(before.protocol), before.multicasts, before.timers)
         did = self._stimulate(recorder, stimulus, answers)
@@ -124,15 +146,17 @@ class Processes:
         )
         return outcome, did.chances
 
-    def _stimulate(self, recorder: Recorder, stimulus: Stimulus, answers: tuple[int, ...]) -> Did:
+    def _stimulate(self, recorder: Recorder, stimulus: Stimulus, answers: Answers) -> Did:
         match stimulus:
             case Receive(sender, number):
                 message = copy.deepcopy(self.messages[number])  # nobody else's, as off a wire
                 return recorder.receive(message, sender, answers)
             case Fire(timer):
                 return recorder.fire(timer, answers)
+            case Say(to):
+                return recorder.say(to, answers)
             case _:
-                return recorder.say(answers)
+                return recorder.start()
 
     def _state(self, state: _State) -> int:
         key = freeze(vars(state.protocol)), state.multicasts, state.timers

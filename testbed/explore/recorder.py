@@ -5,11 +5,22 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from protocols import Message, MessageId, Protocol
 from testbed.measures import Meter
 from testbed.node import Node
+
+Destinations = frozenset[int] | None  # all processes, if None
+Answers = tuple[tuple[int, Destinations], ...]  # which deliveries are answered, and to whom
+
+
+class Act(NamedTuple):
+    """A message is sent to these processes, or delivered."""
+
+    kind: str  # "send" or "deliver"
+    name: MessageId
+    to: Destinations = None
 
 
 @dataclass
@@ -17,8 +28,8 @@ class Did:
     """What a process did with one stimulus."""
 
     sends: list[tuple[int, Message]] = field(default_factory=list)
-    events: list[tuple[str, MessageId]] = field(default_factory=list)  # "send" and "deliver"
-    held: list[tuple[MessageId, MessageId]] = field(default_factory=list)
+    events: list[Act] = field(default_factory=list)
+    held: list[tuple[MessageId, MessageId | None]] = field(default_factory=list)
     chances: int = 0  # deliveries of others' messages, each of which could be answered
     failure: str | None = None
 
@@ -34,23 +45,27 @@ class Recorder:
         self.node.multicasts = multicasts
         self.timers = dict.fromkeys(timers)
         self._did = Did()
-        self._answers: tuple[int, ...] = ()
+        self._answers: dict[int, Destinations] = {}
 
-    def say(self, answers: tuple[int, ...] = ()) -> Did:
+    def start(self) -> Did:
+        """The process begins."""
+        return self._record(lambda: self.node.start(0), ())
+
+    def say(self, to: Destinations, answers: Answers = ()) -> Did:
         """The application multicasts; it answers the deliveries of these numbers meanwhile."""
-        return self._record(lambda: self.node.multicast(b"", 0), answers)
+        return self._record(lambda: self.node.multicast(b"", 0, to), answers)
 
-    def receive(self, message: Message, sender: int, answers: tuple[int, ...] = ()) -> Did:
+    def receive(self, message: Message, sender: int, answers: Answers = ()) -> Did:
         """The network hands over a message."""
         return self._record(lambda: self.node.receive(message, sender, 0), answers)
 
-    def fire(self, timer: Hashable, answers: tuple[int, ...] = ()) -> Did:
+    def fire(self, timer: Hashable, answers: Answers = ()) -> Did:
         """A timer runs out."""
         del self.timers[timer]
         return self._record(lambda: self.node.timeout(timer, 0), answers)
 
-    def _record(self, stimulate: Callable[[], None], answers: tuple[int, ...]) -> Did:
-        self._did, self._answers = Did(), answers
+    def _record(self, stimulate: Callable[[], None], answers: Answers) -> Did:
+        self._did, self._answers = Did(), dict(answers)
         try:
             stimulate()
         except Exception as error:  # whatever a protocol under test raises is a finding
@@ -76,15 +91,15 @@ class Recorder:
 
     # the log
 
-    def send(self, t: int, node: int, name: MessageId, *_: object) -> None:
+    def send(self, t: int, node: int, name: MessageId, to: Destinations, *_: int) -> None:
         """The application has multicast."""
-        self._did.events.append(("send", name))
+        self._did.events.append(Act("send", name, to))
 
     def deliver(self, t: int, node: int, source: int, seq: int) -> None:
         """The application has been given a message."""
-        self._did.events.append(("deliver", MessageId(source, seq)))
+        self._did.events.append(Act("deliver", MessageId(source, seq)))
 
-    def hold(self, t: int, node: int, name: MessageId, waits_for: MessageId) -> None:
+    def hold(self, t: int, node: int, name: MessageId, waits_for: MessageId | None) -> None:
         """A message waits."""
         self._did.held.append((name, waits_for))
 
@@ -92,7 +107,11 @@ class Recorder:
 
     def answer(self, node: int, message: Message, processes: int) -> bytes | None:
         """An answer to a delivery, if it is one of those to be answered."""
-        if message.source == node:
+        if message.source == node or self.node.protocol.busy():
             return None
         self._did.chances += 1
         return b"" if self._did.chances - 1 in self._answers else None
+
+    def audience(self, node: int, message: Message, groups: object) -> Destinations:
+        """Where the answer goes."""
+        return self._answers[self._did.chances - 1]

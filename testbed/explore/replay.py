@@ -9,9 +9,9 @@ from typing import NamedTuple
 from protocols import Message, MessageId, Place
 from testbed.check import Event, Verdict, check_events
 from testbed.explore.freeze import freeze
-from testbed.explore.process import Fire, Receive
-from testbed.explore.recorder import Did, Recorder
-from testbed.explore.world import Making, Step
+from testbed.explore.process import Fire, Making, Receive, Say
+from testbed.explore.recorder import Answers, Destinations, Did, Recorder
+from testbed.explore.world import Step
 
 ENOUGH = 1_000  # steps after which a protocol that never rests is left alone
 
@@ -28,12 +28,12 @@ class Moment(NamedTuple):
     @property
     def delivered(self) -> list[MessageId]:
         """What the application was given, in order."""
-        return [name for kind, name in self.did.events if kind == "deliver"]
+        return [act.name for act in self.did.events if act.kind == "deliver"]
 
     @property
     def multicast(self) -> list[MessageId]:
         """What the application sent, in order."""
-        return [name for kind, name in self.did.events if kind == "send"]
+        return [act.name for act in self.did.events if act.kind == "send"]
 
 
 class Replay:
@@ -43,6 +43,12 @@ class Replay:
         self.moments: list[Moment] = []
         self.channels: defaultdict[tuple[int, int], deque[Message]] = defaultdict(deque)
         self._recorders = [Recorder(make(place)) for place in places]
+        for process, recorder in enumerate(self._recorders):
+            did = recorder.start()
+            if did != Did():
+                self._add(Moment(process, did))
+            if did.failure:
+                break
 
     def play(self, path: Sequence[Step], messages: Sequence[Message]) -> None:
         """Take the steps of a search, which knows messages by number."""
@@ -56,16 +62,14 @@ class Replay:
                     self.hand_over(sender, step.process, place, answers)
                 case Fire(timer):
                     self.fire(step.process, timer, answers)
-                case _:
-                    self.say(step.process, answers)
+                case Say(to):
+                    self.say(step.process, to, answers)
 
-    def say(self, process: int, answers: tuple[int, ...] = ()) -> None:
+    def say(self, process: int, to: Destinations = None, answers: Answers = ()) -> None:
         """A process multicasts."""
-        self._add(Moment(process, self._recorders[process].say(answers)))
+        self._add(Moment(process, self._recorders[process].say(to, answers)))
 
-    def hand_over(
-        self, sender: int, peer: int, place: int = 0, answers: tuple[int, ...] = ()
-    ) -> None:
+    def hand_over(self, sender: int, peer: int, place: int = 0, answers: Answers = ()) -> None:
         """A channel hands over its first message, or one further back."""
         queue = self.channels[sender, peer]
         message = queue[place]
@@ -73,7 +77,7 @@ class Replay:
         did = self._recorders[peer].receive(message, sender, answers)
         self._add(Moment(peer, did, sender, message.id))
 
-    def fire(self, process: int, timer: Hashable, answers: tuple[int, ...] = ()) -> None:
+    def fire(self, process: int, timer: Hashable, answers: Answers = ()) -> None:
         """A timer runs out."""
         did = self._recorders[process].fire(timer, answers)
         self._add(Moment(process, did, timer=timer))
@@ -94,7 +98,7 @@ class Replay:
         """What the oracle says."""
         logs: dict[int, list[Event]] = {p: [] for p in range(len(self._recorders))}
         for moment in self.moments:
-            logs[moment.process] += [Event(kind, *name) for kind, name in moment.did.events]
+            logs[moment.process] += [Event(kind, *name, to) for kind, name, to in moment.did.events]
         return check_events(logs, logs)
 
     def _add(self, moment: Moment) -> None:

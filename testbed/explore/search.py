@@ -29,6 +29,8 @@ class Found:
 
 def search(world: World, limit: int, progress: Progress) -> Found:
     """Visit all states, or those up to the first that is wrong, or so many."""
+    if world.wrong:
+        return Found(wrong=world.wrong)
     return _Search(world, limit, progress).run()
 
 

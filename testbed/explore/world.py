@@ -6,17 +6,15 @@ what the judge knows. Two states are the same only if all three are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import permutations
 from typing import NamedTuple
 
-from protocols import Place, Protocol
 from testbed.explore.channels import Channels
 from testbed.explore.judge import Fault, Judge
-from testbed.explore.process import Fire, Outcome, Processes, Receive, Say, Stimulus
+from testbed.explore.process import Fire, Outcome, Processes, Receive, Say, Start, Stimulus
 
 State = tuple[int, ...]
-Making = Callable[[Place], Protocol]
 
 
 class Step(NamedTuple):
@@ -39,15 +37,13 @@ class World:
 
     def __init__(
         self,
-        make: Making,
-        places: list[Place],
+        processes: Processes,
         messages: int,
         fifo: bool = True,
-        answers: bool = True,
     ) -> None:
-        n = self.n = len(places)
+        n = self.n = len(processes.initial)
         self.messages = messages
-        self.processes = Processes(make, places, messages, answers)
+        self.processes = processes
         self.channels = Channels(fifo)
         self.judge = Judge(n, messages)
         self._at = {ends: n + index for index, ends in enumerate(permutations(range(n), 2))}
@@ -55,7 +51,10 @@ class World:
             [(sender, at) for (sender, peer), at in self._at.items() if peer == process]
             for process in range(n)
         ]
+        self._says = [[Say(to) for to in of_one] for of_one in processes.choices]
         self.initial: State = (*self.processes.initial, *(0 for _ in self._at), self.judge.initial)
+        self.wrong: Fault | None = None  # already at the beginning
+        self._begin()
 
     def steps(self, state: State) -> Iterator[Step]:
         """All that can happen next."""
@@ -63,9 +62,8 @@ class World:
         for process in range(self.n):
             local = state[process]
             for stimulus, place, rest in self._stimuli(state, process, left):
-                for outcome in self.processes.outcomes(local, stimulus):
-                    if outcome.multicasts <= left:
-                        yield self._step(state, process, stimulus, outcome, place, rest)
+                for outcome in self.processes.outcomes(local, stimulus, left):
+                    yield self._step(state, process, stimulus, outcome, place, rest)
 
     def lost(self, state: State) -> Fault | None:
         """What is missing in a state in which nothing is under way."""
@@ -80,7 +78,8 @@ class World:
         """What may happen to a process, and which place of the state it changes to what."""
         local = state[process]
         if left:
-            yield _SAY, process, local
+            for say in self._says[process]:
+                yield say, process, local
         for sender, at in self._into[process]:
             if state[at]:
                 for message, rest in self.channels.heads(state[at]):
@@ -108,5 +107,9 @@ class World:
             wrong = Fault(f"process {process} fails: {outcome.failure}", process)
         return Step(process, stimulus, outcome, tuple(after), wrong)
 
-
-_SAY = Say()
+    def _begin(self) -> None:
+        """All processes begin; in which order makes no difference."""
+        for process in range(self.n):
+            (outcome,) = self.processes.outcomes(self.initial[process], Start(), 0)
+            step = self._step(self.initial, process, Start(), outcome, process, 0)
+            self.initial, self.wrong = step.state, self.wrong or step.wrong
