@@ -621,10 +621,10 @@ def to_everybody(self: history.History, node: int) -> Any:
 MUTANTS: dict[str, tuple[Any, str, Any]] = {
     "no transitivity": (history, "_rows", without_transitivity),
     "destinations ignored": (history.History, "addressed_to", to_everybody),
-    "last message of a sender only": (judge.Judge, "_running_maximum", lambda self, values: values),
+    "last message of a sender only": (judge.Judge, "running_maximum", lambda self, values: values),
     "senders mixed up": (
         judge.Judge,
-        "_running_maximum",
+        "running_maximum",
         lambda self, values: np.maximum.accumulate(values),
     ),
 }

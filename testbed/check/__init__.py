@@ -8,6 +8,9 @@ a destination of m' that delivers m must have delivered m' first.
 The way of a run through the modules: ``logs`` reads, ``history`` rebuilds happens-before, ``judge``
 holds each node's log against it, ``paths`` says why for what is shown, ``verdict`` is the answer.
 
+Optimistic protocols promise less: a destination that delivers both m' and m delivers m' first, but it
+may lose either. What is lost is then counted, and is no fault.
+
 Crashes: a node that crashed owes no deliveries, nor does anybody owe those of its messages; a gap
 after its crash is excused too. A node that was started again counts as a new process, which has no
 past: see ``judge``. Damaged logs prove what they show, and nothing by what they lack.
@@ -15,16 +18,26 @@ past: see ``judge``. Damaged logs prove what they show, and nothing by what they
 
 from __future__ import annotations
 
-import json
+import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from protocols import PROTOCOLS
+from protocols.broken import BROKEN
 from testbed.check.history import Ints, rebuild
 from testbed.check.judge import APART, FAULTS, Judge
-from testbed.check.logs import Event, Logs, Malformed, Progress, logs_in_memory, read_logs
+from testbed.check.logs import (
+    Event,
+    Logs,
+    Malformed,
+    Progress,
+    logs_in_memory,
+    read_logs,
+    read_nodes,
+)
 from testbed.check.paths import Step
 from testbed.check.verdict import Finding, Verdict, Violation, Where, finding
 
@@ -43,14 +56,15 @@ __all__ = [
 ]
 
 
-def check_run(path: Path, progress: Progress | None = None, *, optimistic: bool = False) -> Verdict:
+def check_run(path: Path, progress: Progress | None = None) -> Verdict:
     """Judge a run directory; ``progress`` is told of work done and work in all.
 
-    For an ``optimistic`` protocol gaps and losses are counted but do not make a run invalid.
+    Of its protocol nothing is believed but whether it is optimistic.
     """
     tell: Progress = progress or (lambda done, total: None)
+    optimistic = _is_optimistic(path / "experiment.toml")
     try:
-        nodes = _read_nodes(path / "network.json")
+        nodes = read_nodes(path / "network.json")
         files = sorted((path / "events").glob("*.jsonl"))
         reading = sum(file.stat().st_size for file in files)
     except (OSError, ValueError) as error:
@@ -70,14 +84,13 @@ def check_events(
     return _judge(logs_in_memory(nodes, logs), lambda done, total: None, optimistic)
 
 
-def _read_nodes(path: Path) -> list[int]:
+def _is_optimistic(path: Path) -> bool:
+    """Whether an experiment's protocol is; if that cannot be told, a run is judged strictly."""
     try:
-        nodes = [node["id"] for node in json.loads(path.read_bytes())["nodes"]]
-    except (KeyError, TypeError, ValueError, RecursionError):
-        raise ValueError(f"{path}: not an object with a list of nodes, each with an id") from None
-    if not all(type(node) is int for node in nodes):
-        raise ValueError(f"{path}: a node's id must be an integer")
-    return nodes
+        name = tomllib.loads(path.read_text(encoding="utf-8"))["protocol"]["name"]
+        return (PROTOCOLS | BROKEN)[name].optimistic
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def _judge(logs: Logs, tell: Callable[[int, int], None], optimistic: bool) -> Verdict:
@@ -95,6 +108,7 @@ def _judge(logs: Logs, tell: Callable[[int, int], None], optimistic: bool) -> Ve
         nodes=len(logs.nodes),
         messages=history.messages,
         deliveries=sum(int((track.events >= 0).sum()) for track in history.tracks.values()),
+        due=sum(int(history.addressed_to(node).sum()) for node in logs.nodes),
         found={kind: _where(parts) for kind, parts in found.items()},
         malformed=logs.malformed,
         malformed_lines=tuple(logs.malformed_lines),

@@ -70,7 +70,7 @@ class Judge:
         messages, first = delivered[sent], first[sent]
         position, addressed = self.positions(node), self.history.addressed_to(node)
         yield "misdelivered", node, messages[~addressed[messages]]
-        ordered = self._ordered_at(node)
+        ordered = self.ordered_at(node)
         yield "order", node, messages[self._overtakes(messages, position, ordered)]
         lost = addressed & (position == NOT_DELIVERED)
         if lost.any():
@@ -98,11 +98,11 @@ class Judge:
 
     def cause_of(self, kind: str, node: int, effect: int) -> Bools:
         """Which messages make this delivery a fault, if they happened before it."""
-        addressed, position = self._ordered_at(node), self.positions(node)
+        addressed, position = self.ordered_at(node), self.positions(node)
         late: Bools = position > position[effect] if kind == "order" else position == NOT_DELIVERED
         return addressed & late
 
-    def _ordered_at(self, node: int) -> Bools:
+    def ordered_at(self, node: int) -> Bools:
         """Which messages a node should deliver in order."""
         history = self.history
         addressed, log = history.addressed_to(node), history.logs.of.get(node)
@@ -141,26 +141,27 @@ class Judge:
             yield "orphaned", node, lost[orphan]
 
     def _overtakes(self, messages: Ints, position: NDArray[np.int64], addressed: Bools) -> Bools:
-        latest = self._running_maximum(np.where(addressed, position, NOT_DELIVERED))
-        return self._maximum_over_past(messages, latest) > position[messages]
+        latest = self.running_maximum(np.where(addressed, position, NOT_DELIVERED))
+        return self.maximum_over_past(messages, latest) > position[messages]
 
     def _gaps(
         self, node: int, messages: Ints, first: NDArray[np.intp], lost: Bools
     ) -> Iterator[Finding]:
-        missing = self._running_maximum(lost.astype(np.int64))
-        gap = self._maximum_over_past(messages, missing) > 0
+        missing = self.running_maximum(lost.astype(np.int64))
+        gap = self.maximum_over_past(messages, missing) > 0
         crash = self._track(node).crash
         excused = gap & (first >= crash) if crash is not None else np.zeros_like(gap)
         yield "excused_gap", node, messages[excused]
         doubtful = self.history.logs.node(node) in self.doubtful
         yield "unjudged" if doubtful else "gap", node, messages[gap & ~excused]
 
-    def _running_maximum(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+    def running_maximum(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """For each slot the maximum over its sender's slots up to it."""
         step = int(values.max(initial=0)) + 2  # lifts each sender above all before it
         return np.maximum.accumulate(values + self.offset * step) - self.offset * step
 
-    def _maximum_over_past(self, messages: Ints, values: NDArray[np.int64]) -> NDArray[np.int64]:
+    def maximum_over_past(self, messages: Ints, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """For each message the maximum at the last slots of its past, of which it is one."""
         past = self.history.past
         many = max(1, CELLS_AT_ONCE // max(1, past.shape[1]))  # bounds the memory, not the result
         parts = [

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -56,28 +57,32 @@ class NodeLog:
     A node that was started again is a new process: this is its log since then, and ``restarted``.
     """
 
-    __slots__ = ("crash", "events", "restarted", "times")
+    __slots__ = ("crash", "events", "held", "held_times", "restarted", "times")
 
     def __init__(self) -> None:
-        self.events = array("i")
-        self.times = array("q")
+        self._clear()
         self.crash: int | None = None
         self.restarted = False
 
     def begin_anew(self) -> NodeLog:
         """The node has been started again; what it did before, which ended in a crash."""
-        before = NodeLog()
-        before.events, before.times, before.restarted = self.events, self.times, self.restarted
+        before = copy(self)
         before.crash = len(self.events) if self.crash is None else self.crash
-        self.events, self.times, self.crash, self.restarted = array("i"), array("q"), None, True
+        self._clear()
+        self.crash, self.restarted = None, True
         return before
+
+    def _clear(self) -> None:
+        self.events, self.times = array("i"), array("q")
+        self.held, self.held_times = array("i"), array("q")  # what was kept back, if that is read
 
 
 class Logs:
-    """The logs of a run's nodes, as far as they could be read."""
+    """The logs of a run's nodes, as far as they could be read; of what was held, only if asked."""
 
-    def __init__(self, nodes: Iterable[int]) -> None:
+    def __init__(self, nodes: Iterable[int], holds: bool = False) -> None:
         self.nodes = tuple(sorted(set(nodes)))
+        self.holds = holds
         self.of: dict[int, NodeLog] = {}
         self.home: dict[int, int] = {}  # the node of what had crashed before, in ``of`` as well
         self.numbers: dict[Name, int] = {}
@@ -101,6 +106,10 @@ class Logs:
                 log.events.append(number)
             elif event == "send":
                 self._send(log, node, line)
+            elif event == "hold" and self.holds:
+                number = self._number(line["source"], line["seq"])
+                log.held_times.append(line["t"])
+                log.held.append(number)
             elif event == "crash" and log.crash is None:
                 log.crash = len(log.events)
             elif event == "restart":
@@ -144,9 +153,11 @@ class Logs:
         return type(node) is int and node in self._known
 
 
-def logs_in_memory(nodes: Iterable[int], events: Mapping[int, Sequence[Event]]) -> Logs:
+def logs_in_memory(
+    nodes: Iterable[int], events: Mapping[int, Sequence[Event]], holds: bool = False
+) -> Logs:
     """Take logs as they are; a node without one is taken to have lost it."""
-    logs = Logs(nodes)
+    logs = Logs(nodes, holds)
     if strangers := sorted(set(events) - set(logs.nodes)):
         raise ValueError(f"events of {strangers}, which are not among the nodes")
     for node in logs.nodes:
@@ -163,9 +174,22 @@ def logs_in_memory(nodes: Iterable[int], events: Mapping[int, Sequence[Event]]) 
     return logs
 
 
-def read_logs(nodes: Iterable[int], files: Sequence[Path], progress: Progress) -> Logs:
+def read_nodes(path: Path) -> list[int]:
+    """The nodes that ``network.json`` lists."""
+    try:
+        nodes = [node["id"] for node in json.loads(path.read_bytes())["nodes"]]
+    except (KeyError, TypeError, ValueError, RecursionError):
+        raise ValueError(f"{path}: not an object with a list of nodes, each with an id") from None
+    if not all(type(node) is int for node in nodes):
+        raise ValueError(f"{path}: a node's id must be an integer")
+    return nodes
+
+
+def read_logs(
+    nodes: Iterable[int], files: Sequence[Path], progress: Progress, holds: bool = False
+) -> Logs:
     """Read event files; ``progress`` is given bytes read and bytes in all."""
-    logs = Logs(nodes)
+    logs = Logs(nodes, holds)
     total = sum(file.stat().st_size for file in files)
     done = 0
     for file in files:

@@ -70,6 +70,7 @@ class Verdict:
     nodes: int
     messages: int = 0
     deliveries: int = 0
+    due: int = 0  # deliveries, if every message comes to all its destinations
     found: Mapping[str, Where] = field(default_factory=dict, repr=False)
     malformed: int = 0
     malformed_lines: tuple[Malformed, ...] = field(default=(), repr=False)
@@ -88,12 +89,17 @@ class Verdict:
     @property
     def verdict(self) -> str:
         """Invalid if something is proven wrong, else unknown if logs leave doubt, else valid."""
-        tolerated = TOLERATED_BY_OPTIMISTS if self.optimistic else set()
-        if any(self.count(kind) for kind in FAULTS if kind not in tolerated):
+        if self.faults:
             return "invalid"
         # The last line of a process that was killed may well be cut: alone it leaves no doubt.
         doubt = set(self.damaged) - set(self.crashed) or self.missing or self.problems
         return "unknown" if doubt or self.count("unjudged") else "valid"
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """The kinds that were found and are faults of a protocol that makes such promises."""
+        tolerated = TOLERATED_BY_OPTIMISTS if self.optimistic else ()
+        return tuple(kind for kind in FAULTS if self.count(kind) and kind not in tolerated)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -117,7 +123,7 @@ class Verdict:
         return [
             self._violation(self.judge, kind, int(node), int(slot))
             for kind in ("order", "gap")
-            if kind in self.found and self.judge is not None
+            if kind in self.faults and self.judge is not None
             for node, slot in zip(*(c[:limit] for c in self.found[kind]), strict=True)
         ]
 
@@ -125,7 +131,7 @@ class Verdict:
         """Sentences for people: the verdict, then at most ``limit`` for each thing found."""
         lines = [self._headline(), *self.problems]
         violations = self.violations(limit)
-        for kind in (*FAULTS, *APART):
+        for kind in (*self.faults, *APART):
             if kind in ("order", "gap"):
                 shown = [str(v) for v in violations if v.kind == kind]
             else:
@@ -144,6 +150,7 @@ class Verdict:
             "nodes": self.nodes,
             "messages": self.messages,
             "deliveries": self.deliveries,
+            "due": self.due,
             "counts": self.counts | {"malformed": self.malformed},
             "violations": [_violation_json(v) for v in self.violations(limit)],
             "found": {
@@ -160,8 +167,11 @@ class Verdict:
         }
 
     def _headline(self) -> str:
-        found = [f"{c} × {FAULTS[kind]}" for kind, c in self.counts.items() if c and kind in FAULTS]
+        found = [f"{self.count(kind)} × {FAULTS[kind]}" for kind in self.faults]
         size = f"{self.messages} messages, {self.deliveries} deliveries, {self.nodes} nodes"
+        if self.optimistic:
+            lost = self.count("loss")
+            size += f", {lost} of {self.due} deliveries lost ({lost / max(1, self.due):.2%})"
         return f"{self.verdict}: {size}" + (f"; {', '.join(found)}" if found else "")
 
     @staticmethod
