@@ -84,7 +84,11 @@ class Experiment:
     def label(self) -> str:
         """The protocol, and those of its settings that are not the defaults."""
         defaults, settings = _plain(self.protocol.Settings()), _plain(self.settings)
-        changed = (f"{k} {v}" for k, v in settings.items() if v != defaults.get(k))
+        changed = (
+            f"{key} {value:g}" if isinstance(value, float) else f"{key} {value}"
+            for key, value in settings.items()
+            if value != defaults.get(key)
+        )
         return ", ".join([self.protocol.name, *changed])
 
     def process(self, place: Place) -> Protocol:

@@ -18,6 +18,7 @@ FIGURES: tuple[tuple[str, str, str], ...] = (
     ("messages multicast", "multicasts", "{:,}"),
     ("deliveries", "deliveries", "{:,}"),
     ("delay, mean (ms)", "delay_ms_mean", "{:,.3f}"),
+    ("of this not for causal order (ms)", "added_delay_ms_mean", "{:,.3f}"),
     ("delay, max (ms)", "delay_ms_max", "{:,.3f}"),
     ("delivery queue, mean", "delivery_queue_mean", "{:,.3f}"),
     ("delivery queue, max", "delivery_queue_max", "{:,}"),

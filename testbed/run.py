@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed import machine
-from testbed.check import Verdict, check_run
+from testbed.check import Verdict, check_run, earliest
 from testbed.errors import UserError
 from testbed.experiment import Experiment
 from testbed.network import build_network
@@ -88,6 +88,8 @@ def run_experiment(
         directory.write_json("network.json", network.to_json())
         figures = engine.run(experiment, network, directory, progress)
         verdict = check_run(directory.path, lambda done, of: progress("check", done, of))
+        if verdict.verdict == "valid":
+            figures |= earliest.summarise(earliest.added_delays(directory.path))
         summary = {
             "experiment": experiment.name,
             "protocol": experiment.protocol.name,

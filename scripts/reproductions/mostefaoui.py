@@ -24,7 +24,6 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from testbed.check.earliest import added_delays
 from testbed.commands.terminal import progress_bar
 from testbed.digest.sweep import run_points
 from testbed.errors import UserError
@@ -191,11 +190,7 @@ def measure(
     sweep = Sweep.of([*points.values()])
     with progress_bar(sweep.name) as progress:
         frame = run_points(sweep, options.runs, options.master, progress)
-        directory = options.runs / sweep.within
-        rows = {}
-        for number, row in enumerate(frame.fillna(0).to_dict("records"), 1):
-            progress("oracle", number, len(frame))
-            rows[row["point"]] = measured(row, directory / row["run"])
+    rows = {row["point"]: measured(row) for row in frame.fillna(0).to_dict("records")}
     seeds: dict[Key, list[Measured]] = {}
     for (panel, value, protocol, _), point in points.items():
         (identity,) = Sweep.of([point]).points
@@ -203,7 +198,7 @@ def measure(
     return {key: Measured(*map(fmean, zip(*each, strict=True))) for key, each in seeds.items()}
 
 
-def measured(row: dict[Any, Any], run: Path) -> Measured:
+def measured(row: dict[Any, Any]) -> Measured:
     """What one run tells."""
     copies = row["stamped_copies"]
     return Measured(
@@ -212,7 +207,7 @@ def measured(row: dict[Any, Any], run: Path) -> Measured:
         resynchs=row.get("resynch_copies", 0) / copies,
         resynchs_sent=row.get("resynchs", 0),
         delay=row["delay_ms_mean"],
-        added=float(added_delays(run).mean()) / 1e6,
+        added=row["added_delay_ms_mean"],
         held=row["delivery_queue_mean"],
     )
 

@@ -10,6 +10,8 @@ All that is drawn is within what a correct protocol promises, so that every viol
   receivers itself does so only over raw channels: with the reliable one a message may have reached
   some processes when its sender dies, and then nobody sends it to the others, which wait for it.
   Where processes wait to hear from each other, nobody crashes.
+- A protocol that may lose messages meets all of this over raw channels too, and packets are lost there
+  for ever; its processes also start again, and leave and join if it keeps a membership.
 
 The weather is such that the reliable channel gives nobody up: the more links a packet crosses and the
 more packets a message is cut into, the less is lost.
@@ -43,7 +45,19 @@ MOST_GROUPS = 5
 MOST_FAULTS = 4
 MOST_CRASHES = 3
 SPAN_MS = 20.0  # in which messages are sent
+SETTLE_MS = 300.0  # for which a protocol that may lose messages goes on
 RETRIES = 40  # enough for the worst weather that is drawn
+# of settings that are numbers, some by which much happens in so short a time
+NUMBERS: dict[str, tuple[float, ...]] = {
+    "round_ms": (5.0, 20.0),
+    "fanout": (1, 2, 4),
+    "hops": (1, 3, 5),
+    "events_per_message": (1, 3, 20),
+    "history": (2, 40),
+    "time_to_terminate": (0.0, 1.0, 5.0),
+    "time_to_recover": (0.0, 1.0, 5.0),
+    "recovery_buffer": (0, 2),
+}
 
 
 def draw(protocol: type[Protocol], seed: int) -> Document:
@@ -65,6 +79,8 @@ def draw(protocol: type[Protocol], seed: int) -> Document:
         },
         "workload": {"model": "script", "send": _script(protocol, nodes, groups, rng)},
     }
+    if protocol.optimistic:
+        document["workload"]["settle_ms"] = SETTLE_MS
     if groups:
         document["groups"] = {"model": "named", "members": groups}
     if protocol.needs_overlay:
@@ -77,6 +93,8 @@ def draw(protocol: type[Protocol], seed: int) -> Document:
 def promised(experiment: Experiment, network: Network) -> bool:
     """Whether a correct protocol comes through this, as far as it follows from the kinds of faults."""
     floods, faults = experiment.protocol.needs_overlay, experiment.faults
+    if experiment.protocol.optimistic:
+        return True
     if any(isinstance(fault, LinkDown | Pause) and fault.for_ms is None for fault in faults):
         return False
     crashed = {fault.node for fault in faults if isinstance(fault, Crash)}
@@ -102,12 +120,14 @@ def _survivable(network: Network, crashed: Collection[int | None]) -> bool:
 
 
 def _settings(protocol: type[Protocol], rng: random.Random) -> Table:
-    """One of the values of every setting that has a list of them, or is yes or no."""
+    """One of the values of every setting that has a list of them, here or there, or is yes or no."""
     hints = get_type_hints(protocol.Settings)
     choices = {
-        field.name: (True, False) if kind is bool else get_args(kind)
+        field.name: (True, False) if kind is bool else NUMBERS.get(field.name) or get_args(kind)
         for field in fields(protocol.Settings)
-        if (kind := hints[field.name]) is bool or get_origin(kind) is Literal
+        if (kind := hints[field.name]) is bool
+        or get_origin(kind) is Literal
+        or field.name in NUMBERS
     }
     return {name: rng.choice(values) for name, values in choices.items()}
 
@@ -179,18 +199,23 @@ def _answer(lines: list[Line], number: int, subsets: bool, nodes: int, rng: rand
 
 def _faults(experiment: Experiment, network: Network, rng: random.Random) -> list[Table]:
     protocol, reliable = experiment.protocol, experiment.channel is not None
-    floods = protocol.needs_overlay
+    floods, anything = protocol.needs_overlay, protocol.optimistic
     kinds: list[Callable[[Network, random.Random], Table]] = [_duplication, _slow, _pause]
-    if reliable:
+    if reliable or anything:
         kinds += [_reordering, _down, _partition]
     elif not protocol.needs_fifo(experiment.settings):
         kinds.append(_reordering)
+    if getattr(experiment.settings, "membership", "full") == "partial":
+        kinds.append(_leave)
     drawn = [rng.choice(kinds)(network, rng) for _ in range(rng.randint(0, MOST_FAULTS))]
-    if reliable and rng.random() < 0.7:
+    if (reliable or anything) and rng.random() < 0.7:
         drawn.append(_loss(network, rng))
     outlived = (floods or not reliable) and not protocol.needs_everybody
-    if outlived and rng.random() < 0.3:
-        drawn += _crashes(network, rng)
+    if (outlived or anything) and rng.random() < 0.3:
+        crashes = _crashes(network, rng)
+        if anything and rng.random() < 0.5:
+            crashes = [{**crash, "for_ms": _ms(rng.uniform(1, SPAN_MS))} for crash in crashes]
+        drawn += crashes
     return drawn
 
 
@@ -222,6 +247,10 @@ def _slow(network: Network, rng: random.Random) -> Table:
 
 def _pause(network: Network, rng: random.Random) -> Table:
     return {"kind": "pause", "node": rng.randrange(network.processes), **_while(rng)}
+
+
+def _leave(network: Network, rng: random.Random) -> Table:
+    return {"kind": "leave", "node": rng.randrange(network.processes), **_while(rng)}
 
 
 def _down(network: Network, rng: random.Random) -> Table:

@@ -15,6 +15,7 @@ from testbed.report.spacetime import EVENTS, pack
 from testbed.report.tables import (
     busiest_links,
     figures_table,
+    groups_table,
     nodes_table,
     settings_table,
     slowest_messages,
@@ -94,7 +95,7 @@ def _what_was_run(runs: Sequence[Results], names: Sequence[str], pages: Mapping[
     return (
         (f"<p>Each run has its own page: {links}.</p>" if links else "")
         + f"<p>To run it again, where the runs are kept:</p><pre>{escape(commands)}</pre>"
-        + _side_by_side(settings_table(runs, names), topology_table(widest))
+        + _side_by_side(settings_table(runs, names), topology_table(widest) + groups_table(widest))
     )
 
 

@@ -12,7 +12,7 @@ from testbed.engines.mininet.fidelity import Fidelity
 from testbed.measures import figures_of
 from testbed.results import Results
 from testbed.sweep import flatten
-from topologies import describe
+from topologies import describe, has_cycle
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -78,6 +78,15 @@ def topology_table(run: Results) -> str:
         for key in keys
     ]
     return _table(["topology", *columns], rows, kinds=" " + "n" * len(columns))
+
+
+def groups_table(run: Results) -> str:
+    """The groups and their members, if there are any."""
+    if not (groups := run.network.groups):
+        return ""
+    rows = [[escape(name), " ".join(map(str, sorted(groups[name])))] for name in groups]
+    cycle = "a cycle" if has_cycle(groups) else "no cycle"
+    return _table(["group", f"members (their graph has {cycle})"], rows, kinds="  ")
 
 
 def busiest_links(run: Results) -> str:
