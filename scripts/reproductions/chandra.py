@@ -151,7 +151,7 @@ def main() -> int:
     add = parser.add_argument
     add("--figures", type=int, nargs="+", choices=FIGURES, default=[*FIGURES], metavar="N")
     add("--sizes", type=int, nargs="+", default=[*SIZES], metavar="N", help="of Fig. 3")
-    add("--messages", type=int, default=12_000, help="of a run; a sixth is the warm-up")
+    add("--messages", type=int, default=30_000, help="of a run; a sixth is the warm-up")
     add("--runs-per-point", type=int, default=1, help="the paper has 10; seeds to average over")
     add("--master", default="local[*]", help="where Spark runs")
     add("--runs", type=Path, default=Path("runs"))
