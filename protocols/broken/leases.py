@@ -1,0 +1,110 @@
+"""Tickets on leases with one mistake at a time."""
+
+from __future__ import annotations
+
+from protocols.tickets.common import TicketEffects
+from protocols.tickets.lease_messages import Alive, Link, Register, Update
+from protocols.tickets.leases import Leases
+from protocols.tickets.messages import Member
+
+
+class LateVotes(Leases):
+    """Counts every ALIVE that arrives, whichever poll it answers, for a lease from the last poll.
+
+    Broken rule: a lease begins when the poll was sent that is answered. A slow link keeps a member
+    alive whose voters have long refused it.
+    """
+
+    def voted(self, message: Alive, now: int) -> TicketEffects:
+        """As if it answered the latest poll."""
+        if self.question is not None:
+            number = self.question.register.number
+            answer = Alive(message.source, 0, number=number, voter=message.voter)
+            yield from super().voted(answer, now)
+
+
+class SleepWalker(Leases):
+    """Uses its ticket until it notices that the lease is over.
+
+    Broken rule: the lease is looked at before every use. It takes a pause.
+    """
+
+    def owns(self, now: int) -> int | None:
+        """Whatever the time."""
+        return self.ticket if self.state == "coordinator" else None
+
+
+class NoQuarantine(Leases):
+    """Gives the tickets of those that it has excluded away at once.
+
+    Broken rule: a temporary coordinator waits until their leases are over.
+    """
+
+    def take_over(self, succ: Link, after: Link) -> TicketEffects:
+        """No wait."""
+        yield from super().take_over(succ, after)
+        self.quarantine_end = 0
+
+
+class FickleVoter(Leases):
+    """Acknowledges an exclusion and votes for the excluded as before.
+
+    Broken rule: a voter that has sent ACKCOORD refuses its vote. Messages that are late are enough.
+    """
+
+    def refuse(self, target: Member) -> tuple[Register, ...]:
+        """Only say what is known."""
+        known = self.registers.get(target.ticket)
+        return () if known is None or known.member != target else (known,)
+
+
+class Presumptuous(Leases):
+    """Excludes on the word of a single voter, which may be itself.
+
+    Broken rule: so many voters must refuse that too few are left. It takes a network that is cut in
+    two.
+    """
+
+    def request(self, now: int) -> TicketEffects:
+        """Pretend that all voters have refused."""
+        x = self.exclusion
+        if x is not None and x.candidate is None and self.member is not None:
+            known = self.refuse(x.target.member)
+            x.reports |= dict.fromkeys((v for voters in x.voters() for v in voters), known)
+        yield from super().request(now)
+
+
+class Obedient(Leases):
+    """Takes the voters that its predecessor proposes without the old ones' consent.
+
+    Broken rule, and the paper's UPDATE: L := R. Whoever excludes it may ask the old voters only.
+    """
+
+    def updated(self, message: Update, sender: int) -> TicketEffects:
+        """At once."""
+        yield from super().updated(message, sender)
+        if self.state == "coordinator":
+            self.L = self.proposal
+
+
+class Timeless(Leases):
+    """Assigns a ticket again in the same epoch.
+
+    Broken rule: the epoch grows with every assignment. Two events get the same name.
+    """
+
+    def grant(self, process: int, number: int, ticket: int) -> None:
+        """Without counting."""
+        self.clock = -1
+        super().grant(process, number, ticket)
+
+
+BROKEN_LEASES = (
+    LateVotes,
+    SleepWalker,
+    NoQuarantine,
+    FickleVoter,
+    Presumptuous,
+    Obedient,
+    Timeless,
+)

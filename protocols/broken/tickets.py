@@ -1,0 +1,113 @@
+"""The ring of tickets with mistakes: Algorithm 1 as it is printed, and one mistake at a time."""
+
+from __future__ import annotations
+
+from protocols.base import Send
+from protocols.tickets.common import Granted, Revoked, TicketEffects
+from protocols.tickets.messages import AckCJoin, CLeave, Member
+from protocols.tickets.ring import Ring
+
+
+class Hasty(Ring):
+    """Serves the next CJOIN while the joiner before is not linked.
+
+    Broken rule: the parent waits for LINKED. The joiners' NEWSUCC race for one successor, which may
+    end with a predecessor that does not serve its CLEAVE: it never gets out.
+    """
+
+    @property
+    def idle(self) -> bool:
+        """Always, for a coordinator."""
+        return self.state == "coordinator"
+
+    def grant(self, child: Member) -> TicketEffects:
+        """Nobody's LINKED is awaited."""
+        yield from super().grant(child)
+        self.child = None
+
+
+class AnySuccessor(Hasty):
+    """Is hasty, and takes whoever sends ACKSUCC for its successor.
+
+    Broken rule: ACKSUCC assigns nothing. One that is late puts a former successor back, and the
+    tickets between are given away a second time. Who waits for LINKED never gets a late one.
+    """
+
+    def successor_acknowledged(self, sender: int) -> TicketEffects:
+        """The printed line: ImmedSucc := q."""
+        if sender in self.view:
+            self.succ = Member(sender, self.view.index(sender), 1)
+            for ticket in self.coordinated()[1:]:
+                self.lasts.setdefault(ticket, 0)
+        self.asked = False
+        yield from self.link()
+
+
+class Clinging(Ring):
+    """Uses its ticket until its CLEAVE is acknowledged.
+
+    Broken rule: a leaver stops when it sends CLEAVE. Its predecessor may have given the ticket to
+    another before the acknowledgement arrives.
+    """
+
+    def owns(self, now: int) -> int | None:
+        """A leaver still does."""
+        return self.ticket if self.state in ("coordinator", "leaving") else None
+
+    def start_leaving(self) -> TicketEffects:
+        """CLEAVE, without giving up the ticket."""
+        self.state = "leaving"
+        yield Send((self.pred,), self.farewell())
+        yield from self.serve()
+
+    def left(self) -> TicketEffects:
+        """Only now."""
+        if self.state == "leaving" and self.ticket is not None:
+            yield Revoked(self.ticket)
+        yield from super().left()
+
+
+class Forgetting(Ring):
+    """Begins to count anew with a ticket that another has used.
+
+    Broken rule: the last sequence number is handed on. Two events get the same name.
+    """
+
+    def accepted(self, message: AckCJoin, sender: int) -> TicketEffects:
+        """As if nobody had ever had the ticket."""
+        yield from super().accepted(message, sender)
+        self.last = 0
+
+
+class Undated(Ring):
+    """Serves any CLEAVE of its successor, also one from when that was a member before.
+
+    Broken rule: CLEAVE says which time the leaver is a member. It takes two processes that leave
+    together, come back and are neighbours again.
+    """
+
+    def successor_leaves(self, message: CLeave, sender: int) -> TicketEffects:
+        """The process is the successor; that will do."""
+        if sender == self.succ.process:
+            self.succ = message.leaver
+        yield from super().successor_leaves(message, sender)
+
+
+class Printed(AnySuccessor, Clinging):
+    """Algorithm 1 as it is printed, but for the base cases, which it does not have.
+
+    A joiner is a coordinator as soon as it is accepted, nobody waits for LINKED, ACKSUCC assigns a
+    successor, and a leaver keeps its ticket until the acknowledgement.
+    """
+
+    def accepted(self, message: AckCJoin, sender: int) -> TicketEffects:
+        """state := coordinator."""
+        if self.state != "joining":
+            return
+        yield from super().accepted(message, sender)
+        self.state = "coordinator"
+        yield Granted(message.ticket, 0, self.last)
+        yield from self.serve()
+
+
+BROKEN_RINGS = (AnySuccessor, Hasty, Clinging, Forgetting, Undated, Printed)
