@@ -180,6 +180,11 @@ class Protocol(ABC):
         return False
 
     @classmethod
+    def local_groups(cls, processes: int, settings: Any) -> tuple[frozenset[int], ...]:
+        """The groups that it divides so many processes into at the beginning, if it does."""
+        return ()
+
+    @classmethod
     def codec(cls, run: int, processes: int) -> Codec:
         """The encoding of this protocol's messages in a run of so many processes."""
         return Codec(cls.wire_id, cls.messages, run, processes)

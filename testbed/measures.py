@@ -30,6 +30,11 @@ FIGURES: tuple[tuple[str, str, str], ...] = (
     ("hops", "hops", "{:,}"),
     ("integers of control information a copy", "control_integers_per_message", "{:,.1f}"),
     ("stamp, bytes a copy", "stamp_bytes_per_copy", "{:,.1f}"),
+    ("broadcasts a message", "broadcasts_per_message", "{:,.2f}"),
+    ("control information of a broadcast, bytes", "broadcast_control_bytes_per_copy", "{:,.1f}"),
+    ("delay within groups, mean (ms)", "delay_within_groups_ms_mean", "{:,.3f}"),
+    ("delay across groups, mean (ms)", "delay_across_groups_ms_mean", "{:,.3f}"),
+    ("until a crash was over, max (ms)", "recovery_ms_max", "{:,.3f}"),
     ("resynchs (copies)", "resynch_copies", "{:,}"),
     ("bytes of resynchs", "resynch_bytes", "{:,}"),
 )
@@ -137,18 +142,22 @@ def summarise(
         "packets_duplicated": carried.duplicated,
         **{f"discarded_{reason}": count for reason, count in sorted(meter.discarded.items())},
         **dict(sorted(meter.counted.items())),
-        **_overhead(meter.counted, processes),
+        **_overhead(meter, processes),
     }
 
 
-def _overhead(counted: Counter[str], processes: int) -> dict[str, float]:
+def _overhead(meter: Meter, processes: int) -> dict[str, float]:
     """Means of what some protocols count; integers also as per cent of n²."""
-    figures = {}
+    figures, counted = {}, meter.counted
     if copies := counted["control_copies"]:
         figures["control_integers_per_message"] = counted["control_integers"] / copies
         figures["control_percent_of_n2"] = 100 * counted["control_integers"] / copies / processes**2
     if copies := counted["stamped_copies"]:
         figures["stamp_bytes_per_copy"] = counted["stamp_bytes"] / copies
+    if copies := counted["broadcast_copies"]:
+        per_copy = counted["broadcast_control_bytes"] / copies
+        figures["broadcast_control_bytes_per_copy"] = per_copy
+        figures["broadcasts_per_message"] = counted["broadcasts"] / max(1, meter.multicasts)
     if events := counted["log_events"]:
         figures["log_integers_mean"] = counted["log_integers"] / events
         figures["log_percent_of_n2"] = 100 * counted["log_integers"] / events / processes**2

@@ -12,6 +12,7 @@ from testbed import machine
 from testbed.check import Verdict, check_run, earliest
 from testbed.errors import UserError
 from testbed.experiment import Experiment
+from testbed.locality import local_figures
 from testbed.network import build_network
 from testbed.rundir import RunDirectory
 from topologies.channels import ExponentialChannels
@@ -90,6 +91,8 @@ def run_experiment(
         verdict = check_run(directory.path, lambda done, of: progress("check", done, of))
         if verdict.verdict == "valid":
             figures |= earliest.summarise(earliest.added_delays(directory.path))
+            groups = experiment.protocol.local_groups(network.processes, experiment.settings)
+            figures |= local_figures(directory.path, groups) if groups else {}
         summary = {
             "experiment": experiment.name,
             "protocol": experiment.protocol.name,
