@@ -15,6 +15,7 @@ from protocols.base import (
     SetTimer,
 )
 from protocols.bss import BSS
+from protocols.cluster import Cluster
 from protocols.ks import KS
 from protocols.ks_prime import KSPrime
 from protocols.mostefaoui_raynal import MostefaouiRaynal
@@ -26,7 +27,17 @@ from protocols.wire import Codec, Message, MessageId, WireError
 
 PROTOCOLS: dict[str, type[Protocol]] = {
     protocol.name: protocol
-    for protocol in (Overlay, Timestamp, RST, KS, KSPrime, Phases, MostefaouiRaynal, BSS)
+    for protocol in (
+        Overlay,
+        Timestamp,
+        RST,
+        KS,
+        KSPrime,
+        Phases,
+        MostefaouiRaynal,
+        BSS,
+        Cluster,
+    )
 }
 
 __all__ = [
@@ -35,6 +46,7 @@ __all__ = [
     "PROTOCOLS",
     "RST",
     "CancelTimer",
+    "Cluster",
     "Codec",
     "Count",
     "Deliver",

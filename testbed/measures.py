@@ -37,6 +37,11 @@ FIGURES: tuple[tuple[str, str, str], ...] = (
     ("until a crash was over, max (ms)", "recovery_ms_max", "{:,.3f}"),
     ("resynchs (copies)", "resynch_copies", "{:,}"),
     ("bytes of resynchs", "resynch_bytes", "{:,}"),
+    ("deliveries lost", "lost_deliveries", "{:,}"),
+    ("bytes of a gossip message", "gossip_message_bytes", "{:,.0f}"),
+    ("lost events asked for", "recovery_attempts", "{:,}"),
+    ("of these recovered in time", "recovered", "{:,}"),
+    ("tickets granted", "tickets_granted", "{:,}"),
 )
 
 
@@ -158,6 +163,8 @@ def _overhead(meter: Meter, processes: int) -> dict[str, float]:
         per_copy = counted["broadcast_control_bytes"] / copies
         figures["broadcast_control_bytes_per_copy"] = per_copy
         figures["broadcasts_per_message"] = counted["broadcasts"] / max(1, meter.multicasts)
+    if messages := counted["gossip_messages"]:
+        figures["gossip_message_bytes"] = counted["gossip_bytes"] / messages
     if events := counted["log_events"]:
         figures["log_integers_mean"] = counted["log_integers"] / events
         figures["log_percent_of_n2"] = 100 * counted["log_integers"] / events / processes**2

@@ -82,12 +82,16 @@ class Workload:
             raise ValueError(
                 f"senders = {self.senders}, and only {len(members)} processes are in a group"
             )
-        senders = sorted(rng.sample(sorted(members), self.senders or len(members)))
+        senders = self.chosen(sorted(members), self.senders or len(members), rng)
         for at, node in merge(
             *([(t, s) for t in self.times(random.Random(rng.random()))] for s in senders)
         ):
             for to in self._audiences(node, rng, groups):
                 yield Sending(at, node, payload, to)
+
+    def chosen(self, members: list[int], count: int, rng: random.Random) -> list[int]:
+        """Those of the members that send."""
+        return sorted(rng.sample(members, count))
 
     def _audiences(
         self, node: int, rng: random.Random, groups: Groups
@@ -194,6 +198,37 @@ class Poisson(Workload):
         at = 0.0
         while (at := at + rng.expovariate(self.rate_per_s) * 1e9) < self.duration:
             yield int(at)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rounds(Workload):
+    """Gidenstam et al.'s: in each round the first processes send with a probability, out of step.
+
+    ``per_round`` messages on average: as many as are whole, and one more with what is left over.
+    """
+
+    senders: int = 0
+    duration_ms: float = 2000.0
+    per_round: float = 0.24
+    round_ms: float = 100.0
+
+    model: ClassVar[str] = "rounds"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        above_zero("per_round", self.per_round)
+        above_zero("round_ms", self.round_ms)
+
+    def chosen(self, members: list[int], count: int, rng: random.Random) -> list[int]:
+        """The first, who are the ones with tickets."""
+        return members[:count]
+
+    def times(self, rng: random.Random) -> Iterator[int]:
+        """A round apart, from a random phase on."""
+        whole, rest = divmod(self.per_round, 1)
+        interval = max(1, round(self.round_ms * NS_PER_MS))
+        for at in range(rng.randrange(interval), self.duration, interval):
+            yield from [at] * (int(whole) + (rng.random() < rest))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -307,7 +342,8 @@ class RandomDestinations(Workload):
 
 
 WORKLOADS: dict[str, type[Workload]] = {
-    workload.model: workload for workload in (Bursts, Steady, Poisson, Reply, RandomDestinations)
+    workload.model: workload
+    for workload in (Bursts, Steady, Poisson, Rounds, Reply, RandomDestinations)
 }
 
 

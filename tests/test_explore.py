@@ -338,7 +338,8 @@ def first_fault(replay: Replay, nodes: int, messages: int) -> int:
     return length
 
 
-RANDOMLY = {name: p for name, p in BROKEN.items() if name != "broken-echo"}  # it never ends
+RESTING = {name: p for name, p in BROKEN.items() if p.rests}
+RANDOMLY = {name: p for name, p in RESTING.items() if name != "broken-echo"}  # it never ends
 RANDOMLY |= {"overlay": Overlay, "timestamp": Timestamp, "rst": RST, "ks": KS}
 RANDOMLY |= {"printed-rst": PrintedRST, "amnesiac": Amnesiac, "hasty": Hasty}
 
@@ -634,7 +635,7 @@ def test_the_relay_triangle_is_drawn() -> None:
     assert "never" not in signs
 
 
-@pytest.mark.parametrize("name", sorted(BROKEN))
+@pytest.mark.parametrize("name", sorted(RESTING))
 def test_a_diagram_fits_the_terminal(name: str) -> None:
     example = explore(BROKEN[name], 3, 3).counter_example
     assert example is not None

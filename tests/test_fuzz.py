@@ -69,6 +69,8 @@ def test_what_is_drawn_is_within_what_protocols_promise() -> None:
             document = draw(protocol, seed)
             kinds = {fault["kind"] for fault in document["fault"]}
             raw, floods = document["channel"] == "raw", protocol.needs_overlay
+            if protocol.optimistic:
+                continue
             if raw:
                 assert not kinds & {"loss", "link-down", "partition"}, (name, seed)
                 assert not (floods and "reordering" in kinds)
@@ -86,6 +88,10 @@ def test_every_kind_of_fault_is_drawn_for_each_protocol_that_may_meet_it() -> No
         assert kinds >= {"loss", "duplication", "reordering", "slow", "link-down", "partition"}
         assert "pause" in kinds
         assert ("crash" in kinds) == (not protocol.needs_everybody)
+        raw = {fault["kind"] for d in drawn if d["channel"] == "raw" for fault in d["fault"]}
+        assert ({"loss", "link-down", "partition"} <= raw) == protocol.optimistic
+        again = any("for_ms" in f for d in drawn for f in d["fault"] if f["kind"] == "crash")
+        assert again == protocol.optimistic
         lines = [line for document in drawn for line in document["workload"]["send"]]
         assert any("answers" in line for line in lines)
         grouped = any("group" in line for line in lines)

@@ -7,14 +7,19 @@ from hypothesis import strategies as st
 
 from protocols import PROTOCOLS, Message, Protocol, WireError, phases
 from protocols.bss import Vectors
+from protocols.events import Event, EventGossip, EventId, Recover
+from protocols.gossip import Ball
 from protocols.ks import KSMessage, to_dests
+from protocols.lpbcast import News
 from protocols.rst import MatrixMessage
+from protocols.tickets.words import Form, Many, Maybe, Process, Record, WordMessage
 from protocols.timestamp import Stamped
 from protocols.wire import HEADER, decode_header
 from tests.executions import logs
 
 U16, U32, U64 = (st.integers(0, 2**bits - 1) for bits in (16, 32, 64))
 RUN, PROCESSES = 0xC0FFEE, 7
+PROCESS = st.integers(0, PROCESSES - 1)
 
 
 @st.composite
@@ -22,7 +27,7 @@ def messages(draw: st.DrawFn, protocol: type[Protocol]) -> Message:
     """A message of each kind that the protocol has."""
     kind = draw(st.sampled_from(protocol.messages))
     common = {
-        "source": draw(st.integers(0, PROCESSES - 1)),
+        "source": draw(PROCESS),
         "seq": draw(U32),
         "payload": draw(st.binary(max_size=60)),
         "sent_at": draw(U64),
@@ -31,7 +36,7 @@ def messages(draw: st.DrawFn, protocol: type[Protocol]) -> Message:
     if kind is Stamped:
         entries = draw(st.lists(U32, min_size=PROCESSES, max_size=PROCESSES))
         return Stamped(**common, vector=np.array(entries, np.int64))
-    some = st.sets(st.integers(0, PROCESSES - 1))
+    some = st.sets(PROCESS)
     if kind is MatrixMessage:
         square = st.lists(U32, min_size=PROCESSES**2, max_size=PROCESSES**2)
         matrix = np.array(draw(square), np.int64).reshape(PROCESSES, PROCESSES)
@@ -42,8 +47,49 @@ def messages(draw: st.DrawFn, protocol: type[Protocol]) -> Message:
         return kind(**common, stamp=tuple(draw(st.lists(U32, max_size=5))))
     if kind is Vectors:
         return Vectors(**common, VT=np.array(draw(st.lists(U32, max_size=9)), np.int64))
+    if kind is Event:
+        return Event(**common, **draw(stamps()))
+    if kind is EventGossip:
+        news = News(*draw(st.tuples(*(st.lists(of, max_size=3).map(tuple) for of in NEWS))))
+        return EventGossip(**common, balls=tuple(draw(st.lists(balls(), max_size=3))), news=news)
+    if kind is Recover:
+        return Recover(**common, eids=tuple(EventId(*e) for e in draw(st.lists(EIDS, max_size=3))))
+    if issubclass(kind, WordMessage):
+        return kind(**common, **{name: draw(values(form)) for name, form in kind.forms.items()})
     assert kind is Message
     return Message(**common)
+
+
+def values(form: Form) -> st.SearchStrategy[object]:
+    """Whatever has that form."""
+    if isinstance(form, Many):
+        return st.lists(values(form.item), max_size=2).map(tuple)
+    if isinstance(form, Record):
+        return st.tuples(*map(values, form.forms)).map(lambda fields: form.kind(*fields))
+    if isinstance(form, Maybe):
+        return PROCESS | st.none()
+    return PROCESS if isinstance(form, Process) else U32
+
+
+NEWS = PROCESS, st.tuples(PROCESS, U16)
+EIDS = st.tuples(U32, U32)
+
+
+@st.composite
+def stamps(draw: st.DrawFn) -> dict[str, object]:
+    """A ticket, and a vector in which it has sent something."""
+    t = np.array(draw(st.lists(U32, min_size=1, max_size=4)), np.int64)
+    ticket = draw(st.integers(0, len(t) - 1))
+    t[ticket] |= 1
+    return {"ticket": ticket, "t": t}
+
+
+@st.composite
+def balls(draw: st.DrawFn) -> Ball:
+    """An event in a gossip message."""
+    payload = draw(st.binary(max_size=9))
+    event = Event(draw(PROCESS), draw(U32), payload, draw(U64), **draw(stamps()))
+    return Ball(event.id, event, draw(U16))
 
 
 def fields(message: Message) -> dict[str, object]:

@@ -1,13 +1,14 @@
 """Workloads: drawn from the seed alone, with an end, and answers that all nodes agree on."""
 
 import random
+from collections import Counter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from protocols import Message
-from testbed.workload import WORKLOADS, Bursts, Poisson, Reply, Sending, Steady, Workload
+from testbed.workload import WORKLOADS, Bursts, Poisson, Reply, Rounds, Sending, Steady, Workload
 
 
 def sends(workload: Workload, processes: int = 16, seed: int = 1) -> list[Sending]:
@@ -25,7 +26,8 @@ def test_the_papers_bursts() -> None:
 
 @pytest.mark.parametrize("model", WORKLOADS)
 def test_every_workload_is_ordered_ends_and_repeats(model: str) -> None:
-    workload = WORKLOADS[model](senders=5, duration_ms=20)
+    shorter = {"round_ms": 2.0} if model == "rounds" else {}
+    workload = WORKLOADS[model](senders=5, duration_ms=20, **shorter)
     found = sends(workload)
     assert found == sorted(found, key=lambda s: (s[0], s[1]))
     assert found == sends(workload)
@@ -42,6 +44,20 @@ def test_steady_senders_are_out_of_step() -> None:
 def test_poisson_has_its_rate() -> None:
     found = sends(Poisson(senders=10, rate_per_s=1000, duration_ms=1000))
     assert abs(len(found) - 10_000) < 400  # four standard deviations
+
+
+@pytest.mark.parametrize("per_round", [0.3, 1.0, 2.4])
+def test_the_first_processes_send_so_much_a_round_each_at_a_phase_of_its_own(
+    per_round: float,
+) -> None:
+    rounds = 1000
+    workload = Rounds(senders=5, per_round=per_round, round_ms=2, duration_ms=2 * rounds)
+    found = sends(workload)
+    assert {sending.node for sending in found} == set(range(5))
+    assert len({(s.node, s.at % 2_000_000) for s in found}) == 5
+    in_a_round = Counter((s.node, s.at // 2_000_000) for s in found)
+    assert set(in_a_round.values()) <= {int(per_round), int(per_round) + 1}
+    assert len(found) / (5 * rounds) == pytest.approx(per_round, abs=0.03)
 
 
 @given(
@@ -87,3 +103,9 @@ def test_no_number_of_senders_is_all() -> None:
 def test_values_out_of_range_are_named(values: dict[str, float], key: str) -> None:
     with pytest.raises(ValueError, match=key):
         Bursts(**values)
+
+
+@pytest.mark.parametrize("key", ["per_round", "round_ms"])
+def test_rounds_have_a_length_and_messages(key: str) -> None:
+    with pytest.raises(ValueError, match=key):
+        Rounds(**{key: 0.0})

@@ -1,10 +1,12 @@
 """Protocols with one realistic mistake each: exercises in finding it, and a test of whatever checks.
 
 They are not among ``PROTOCOLS``, so that nobody runs one by accident. Each says in its docstring
-which rule it breaks; ``testbed explore --protocol broken-…`` draws what comes of it.
+which rule it breaks; ``testbed explore --protocol broken-…`` draws what comes of it, or, if it is of a
+protocol that may lose messages, ``testbed fuzz`` finds it.
 """
 
 from protocols.base import Protocol
+from protocols.broken.cluster import TooLate, Unsorted
 from protocols.broken.groups import ArrivalOrder, OwnGroups, Unstamped
 from protocols.broken.overlay import Echo, Forgetful, Higher, Lazy, Newest, Printed, Stingy
 from protocols.broken.timestamp import (
@@ -43,6 +45,8 @@ BROKEN: dict[str, type[Protocol]] = {
         Unstamped,
         ArrivalOrder,
         OwnGroups,
+        TooLate,
+        Unsorted,
     )
 }
 

@@ -11,7 +11,7 @@ All that is drawn is within what a correct protocol promises, so that every viol
   some processes when its sender dies, and then nobody sends it to the others, which wait for it.
   Where processes wait to hear from each other, nobody crashes.
 - A protocol that may lose messages meets all of this over raw channels too, and packets are lost there
-  for ever; its processes also start again, and leave and join if it keeps a membership.
+  for ever; its processes also start again, leave and join.
 
 The weather is such that the reliable channel gives nobody up: the more links a packet crosses and the
 more packets a message is cut into, the less is lost.
@@ -34,6 +34,7 @@ from testbed.faults import Crash, LinkDown, Loss, Pause, Reordering
 from testbed.network import Network, build_network
 from testbed.script import NUMBER_BYTES, Line
 from testbed.seeds import stream
+from topologies import has_cycle
 
 Document = dict[str, Any]
 Table = dict[str, Any]
@@ -57,6 +58,7 @@ NUMBERS: dict[str, tuple[float, ...]] = {
     "time_to_terminate": (0.0, 1.0, 5.0),
     "time_to_recover": (0.0, 1.0, 5.0),
     "recovery_buffer": (0, 2),
+    "lease_round_ms": (50.0, 400.0),
 }
 
 
@@ -86,13 +88,18 @@ def draw(protocol: type[Protocol], seed: int) -> Document:
     if protocol.needs_overlay:
         document["overlay"] = {"model": rng.choice(["hypercube", "ring", "tree", "complete"])}
     experiment = parse(document, Path(document["name"]))[0]
-    document["fault"] = _faults(experiment, build_network(experiment), rng)
+    network = build_network(experiment)
+    if not promised(experiment, network):
+        document["protocol"]["entries"] = "auto"
+    document["fault"] = _faults(experiment, network, rng)
     return document
 
 
 def promised(experiment: Experiment, network: Network) -> bool:
     """Whether a correct protocol comes through this, as far as it follows from the kinds of faults."""
     floods, faults = experiment.protocol.needs_overlay, experiment.faults
+    if getattr(experiment.settings, "entries", None) == "own" and has_cycle(network.groups):
+        return False  # messages that tell of some groups only are right without cycles
     if experiment.protocol.optimistic:
         return True
     if any(isinstance(fault, LinkDown | Pause) and fault.for_ms is None for fault in faults):
@@ -205,7 +212,7 @@ def _faults(experiment: Experiment, network: Network, rng: random.Random) -> lis
         kinds += [_reordering, _down, _partition]
     elif not protocol.needs_fifo(experiment.settings):
         kinds.append(_reordering)
-    if getattr(experiment.settings, "membership", "full") == "partial":
+    if anything and protocol.join is not Protocol.join:
         kinds.append(_leave)
     drawn = [rng.choice(kinds)(network, rng) for _ in range(rng.randint(0, MOST_FAULTS))]
     if (reliable or anything) and rng.random() < 0.7:

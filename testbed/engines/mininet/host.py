@@ -133,6 +133,9 @@ class Host:
         rehearsal = deepcopy(self.node.protocol)
         payload = bytes(self.node.workload.payload_bytes)
         own = own_groups(self.me, self.node.groups)
+        fragmented = 2 * self.mtu  # what is sent later, by a timer or for others, may be any size
+        if rehearsal.busy():
+            return fragmented
         if self.node.groups and not own:
             return 0
         return max(
@@ -141,7 +144,7 @@ class Host:
                 for effect in rehearsal.multicast(payload, own[0] if own else None, 0)
                 if isinstance(effect, Send | Multicast)
             ),
-            default=0,
+            default=fragmented,
         )
 
     def now(self) -> int:

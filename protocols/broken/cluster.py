@@ -1,0 +1,57 @@
+"""Cluster with one mistake at a time."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from protocols.base import Count, Deliver, Effects
+from protocols.cluster import Cluster
+from protocols.events import Event
+
+
+class TooLate(Cluster):
+    """Delivers what it has asked for, whenever the answer comes.
+
+    Broken rule: nothing is delivered after an event that it precedes. An answer that comes when
+    time_to_recover is over finds that what waited for it has been delivered.
+    """
+
+    name: ClassVar[str] = "broken-too-late"
+
+    def recovered(self, event: Event) -> Effects:
+        """Better late than never."""
+        if self.clock.obsolete(event) and self.keep(event.eid, event):
+            yield Deliver(event)
+        else:
+            yield from super().recovered(event)
+
+
+class Unsorted(Cluster):
+    """Delivers what has waited long enough, and its past, in the order in which it came.
+
+    Broken rule: the past of an event is delivered in causal order.
+    """
+
+    name: ClassVar[str] = "broken-unsorted"
+
+    def late(self, event: Event) -> Effects:
+        """First come, first served."""
+        for held in [h for h in self.held.values() if (h.event.t <= event.t).all()]:
+            yield Count("skipped", self.clock.lacks(held.event))
+            yield from self.deliver(held.event)
+        yield from self.drain()
+
+
+class Reset(Cluster):
+    """Begins to count anew with a ticket that it has got from somebody else.
+
+    Broken rule: a ticket's clock entry only ever grows. What the owner before has sent then seems to
+    come after what the new owner has sent, and may be delivered after it.
+    """
+
+    name: ClassVar[str] = "broken-reset"
+
+    def own(self, ticket: int, epoch: int = 0, last: int = 0) -> None:
+        """A new owner, a new beginning."""
+        super().own(ticket)
+        self.clock.T[ticket] = 0
