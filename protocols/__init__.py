@@ -16,6 +16,7 @@ from protocols.base import (
 )
 from protocols.bss import BSS
 from protocols.cluster import Cluster
+from protocols.daisy import Daisy
 from protocols.ks import KS
 from protocols.ks_prime import KSPrime
 from protocols.mostefaoui_raynal import MostefaouiRaynal
@@ -36,6 +37,7 @@ PROTOCOLS: dict[str, type[Protocol]] = {
         Phases,
         MostefaouiRaynal,
         BSS,
+        Daisy,
         Cluster,
     )
 }
@@ -49,6 +51,7 @@ __all__ = [
     "Cluster",
     "Codec",
     "Count",
+    "Daisy",
     "Deliver",
     "Discard",
     "Effect",

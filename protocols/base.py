@@ -124,6 +124,8 @@ class Protocol(ABC):
     """Whether a process that has crashed keeps others from delivering what a live one sends."""
     rests: ClassVar[bool] = True
     """Whether it does nothing more once all is delivered; the run of one that does ends by time."""
+    repairs: ClassVar[bool] = False
+    """Whether lost packets and crashes of others make no difference, but for some delay."""
     optimistic: ClassVar[bool] = False
     """Whether it may lose messages: what it delivers is in order, and losses are no fault."""
 

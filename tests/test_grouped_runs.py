@@ -97,7 +97,8 @@ def test_the_same_seed_gives_the_same_groups():
 
 def test_an_experiment_with_groups_can_be_run_again_from_its_own_file(tmp_path):
     done, _ = run(experiment(), tmp_path)
-    assert main(["run", str(done.path / "experiment.toml"), "--runs", str(tmp_path), "--no-digest"]) == 0
+    file = done.path / "experiment.toml"
+    assert main(["run", str(file), "--runs", str(tmp_path), "--no-digest"]) == 0
 
 
 @pytest.mark.parametrize(

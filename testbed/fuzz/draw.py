@@ -10,6 +10,7 @@ All that is drawn is within what a correct protocol promises, so that every viol
   receivers itself does so only over raw channels: with the reliable one a message may have reached
   some processes when its sender dies, and then nobody sends it to the others, which wait for it.
   Where processes wait to hear from each other, nobody crashes.
+- A protocol that repairs what faults do meets all of this over raw channels, crashes too.
 - A protocol that may lose messages meets all of this over raw channels too, and packets are lost there
   for ever; its processes also start again, leave and join.
 
@@ -46,6 +47,7 @@ MOST_GROUPS = 5
 MOST_FAULTS = 4
 MOST_CRASHES = 3
 SPAN_MS = 20.0  # in which messages are sent
+REPAIR_MS = 9000.0  # in which a protocol has repaired all that faults have done
 SETTLE_MS = 300.0  # for which a protocol that may lose messages goes on
 RETRIES = 40  # enough for the worst weather that is drawn
 # of settings that are numbers, some by which much happens in so short a time
@@ -66,7 +68,7 @@ def draw(protocol: type[Protocol], seed: int) -> Document:
     """The experiment of a seed."""
     rng = stream(seed, "fuzz", protocol.name)
     nodes = rng.randint(2, MOST_NODES)
-    reliable = rng.random() < 0.5
+    reliable = rng.random() < 0.5 and not protocol.repairs
     groups = _groups(nodes, rng) if protocol.needs_groups else {}
     document: Document = {
         "name": f"fuzz-{protocol.name}-{seed}",
@@ -81,16 +83,18 @@ def draw(protocol: type[Protocol], seed: int) -> Document:
         },
         "workload": {"model": "script", "send": _script(protocol, nodes, groups, rng)},
     }
-    if protocol.optimistic:
-        document["workload"]["settle_ms"] = SETTLE_MS
+    if not protocol.rests:
+        settle_ms = REPAIR_MS if protocol.repairs else SETTLE_MS
+        document["workload"]["settle_ms"] = settle_ms
     if groups:
         document["groups"] = {"model": "named", "members": groups}
     if protocol.needs_overlay:
         document["overlay"] = {"model": rng.choice(["hypercube", "ring", "tree", "complete"])}
     experiment = parse(document, Path(document["name"]))[0]
     network = build_network(experiment)
-    if not promised(experiment, network):
-        document["protocol"]["entries"] = "auto"
+    for setting, right in (("entries", "auto"), ("safe", True)):
+        if setting in document["protocol"] and not promised(experiment, network):
+            document["protocol"][setting] = right
     document["fault"] = _faults(experiment, network, rng)
     return document
 
@@ -104,6 +108,8 @@ def promised(experiment: Experiment, network: Network) -> bool:
         return True
     if any(isinstance(fault, LinkDown | Pause) and fault.for_ms is None for fault in faults):
         return False
+    if experiment.protocol.repairs:
+        return experiment.settings.safe and experiment.workload.settle_ms >= REPAIR_MS
     crashed = {fault.node for fault in faults if isinstance(fault, Crash)}
     if crashed and experiment.protocol.needs_everybody:
         return False
@@ -206,13 +212,13 @@ def _answer(lines: list[Line], number: int, subsets: bool, nodes: int, rng: rand
 
 def _faults(experiment: Experiment, network: Network, rng: random.Random) -> list[Table]:
     protocol, reliable = experiment.protocol, experiment.channel is not None
-    floods, anything = protocol.needs_overlay, protocol.optimistic
+    floods, anything = protocol.needs_overlay, protocol.optimistic or protocol.repairs
     kinds: list[Callable[[Network, random.Random], Table]] = [_duplication, _slow, _pause]
     if reliable or anything:
         kinds += [_reordering, _down, _partition]
     elif not protocol.needs_fifo(experiment.settings):
         kinds.append(_reordering)
-    if anything and protocol.join is not Protocol.join:
+    if protocol.optimistic and protocol.join is not Protocol.join:
         kinds.append(_leave)
     drawn = [rng.choice(kinds)(network, rng) for _ in range(rng.randint(0, MOST_FAULTS))]
     if (reliable or anything) and rng.random() < 0.7:
@@ -220,7 +226,7 @@ def _faults(experiment: Experiment, network: Network, rng: random.Random) -> lis
     outlived = (floods or not reliable) and not protocol.needs_everybody
     if (outlived or anything) and rng.random() < 0.3:
         crashes = _crashes(network, rng)
-        if anything and rng.random() < 0.5:
+        if protocol.optimistic and rng.random() < 0.5:
             crashes = [{**crash, "for_ms": _ms(rng.uniform(1, SPAN_MS))} for crash in crashes]
         drawn += crashes
     return drawn

@@ -16,6 +16,7 @@ from testbed.network import Network, build_network
 from testbed.script import Script
 
 TICKS = 4  # of 32,768 events: what goes on for longer does not end
+TICKS_OF_THE_RESTLESS = 100  # their runs end by time
 TOO_MANY = 4  # times as many deliveries as can be due: so does what delivers this often
 UNFINISHED = {"loss", "gap"}  # prove nothing about what was stopped
 
@@ -81,12 +82,12 @@ def _attempt(experiment: Experiment, network: Network) -> Trial:
     assert isinstance(experiment.workload, Script)
     due = len(experiment.workload.send) * network.processes
     log: Any = MemoryLog(most=TOO_MANY * due)
-    ticks = 0
+    ticks, most = 0, TICKS if experiment.protocol.rests else TICKS_OF_THE_RESTLESS
 
     def progress(stage: str, done: int, of: int) -> None:
         nonlocal ticks
         ticks += 1
-        if ticks >= TICKS:
+        if ticks >= most:
             raise OverError
 
     simulation = Simulation(experiment, network, log)
@@ -103,7 +104,7 @@ def _attempt(experiment: Experiment, network: Network) -> Trial:
         optimistic=experiment.protocol.optimistic,
     )
     if wrong is None:
-        wrong, sentence = _judge(verdict, endless=log.left < 0 or ticks >= TICKS)
+        wrong, sentence = _judge(verdict, endless=log.left < 0 or ticks >= most)
     return Trial(wrong, sentence, verdict.messages, verdict.deliveries, len(experiment.faults))
 
 

@@ -1,0 +1,223 @@
+"""How a view is agreed on: Flush, State, Install.
+
+The coordinator proposes a view (Flush). Members stop, promise to accept no lesser one and answer with
+what they hold that is not stable (State). The coordinator sends all of them the view and the union
+(Install), ordered by the logical times at which the messages were sent; they deliver what they lack of
+it before they go on. Whoever joins answers Flush as well: one that returns thus brings along what
+only it has. If the coordinator crashes the next one proposes a greater view, and so does one who hears
+that somebody waits for it.
+
+A view may be *reshaped*, if nothing is held any more: some members become a group of their own, or
+join one that exists, and ask there for what is on its way to them.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+from protocols.base import SEQUENCE_BITS, Count, Deliver, Effects, Send
+from protocols.daisy.casting import Casting
+from protocols.daisy.membership import Membership, Proposal
+from protocols.daisy.messages import INSTALL, MOVED, STATE, Cast, Flush, Part
+from protocols.daisy.states import Install, Reshape, State, parts_of
+from protocols.daisy.view import View, ViewId, following
+from protocols.wire import Message, MessageId, WireError
+
+
+class Agreement(Membership):
+    """The members' agreement on views, and what is carried from one to the next."""
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        self.casting = None if self.view is None else Casting(self.view, self.me.process, ())
+        self.history: dict[MessageId, Cast] = {}  # delivered and not stable, in that order
+        self.seen: dict[tuple[int, int], int] = {}  # of each process's incarnation, the last number
+        self.collected: dict[tuple[int, int], tuple[ViewId, dict[int, bytes]]] = {}
+
+    @abstractmethod
+    def _report(self, above: tuple[int, ...]) -> Effects:
+        """Tell the others what was delivered and released."""
+
+    def has_seen(self, message: Message) -> bool:
+        """Whether a message, or a later one of its sender, was delivered in the group."""
+        return message.seq <= self.seen.get(_stream(message), -1)
+
+    def _on_flush(self, flush: Flush, sender: int, now: int) -> Effects:
+        known = self.view is not None and sender in self.view.processes
+        if not (known or self.joining):
+            return
+        if self.view is not None and (flush.view <= self.view.id or flush.view < self.promised):
+            return  # who has no view yet has nothing to lose, and joins whoever asked last
+        self.promised = flush.view
+        self.proposal = None
+        self.asking_since = now
+        state = State(ViewId() if self.view is None else self.view.id, tuple(self.history.values()))
+        for part in parts_of(state.encode(), flush.view, STATE, self.me.process, self.number):
+            yield Send((sender,), part)
+        yield Count("flushes")
+
+    def _on_part(self, part: Part, sender: int, now: int) -> Effects:
+        wanted = self.proposal.id if part.what == STATE and self.proposal else self.promised
+        if part.view != wanted or (self.view is not None and part.view <= self.view.id):
+            return
+        id, have = self.collected.get((sender, part.what), (part.view, {}))
+        if id != part.view:
+            have = {}
+        have[part.index] = part.data
+        self.collected[sender, part.what] = part.view, have
+        if len(have) < part.count:
+            return
+        del self.collected[sender, part.what]
+        data = b"".join(have[index] for index in sorted(have))
+        try:
+            if part.what == STATE:
+                yield from self._on_state(State.decode(data), sender, now)
+            else:
+                yield from self._on_install(Install.decode(data), now)
+        except WireError:
+            yield Count("malformed")
+
+    def _on_state(self, state: State, sender: int, now: int) -> Effects:
+        if self.proposal is not None:
+            self.proposal.states[sender] = state
+            yield from self._decide(now)
+
+    def _on_install(self, install: Install, now: int) -> Effects:
+        if install.view.id == self.promised and self.me.process in install.invited:
+            yield from self._adopt(install, now)
+
+    def _decide(self, now: int) -> Effects:
+        """Install the proposed view if all who were asked have answered."""
+        proposal, view = self.proposal, self.view
+        assert proposal is not None
+        assert view is not None
+        if any(p not in proposal.states for p in proposal.asked):
+            return
+        newest = max(state.view for p, state in proposal.states.items() if p in self.heard)
+        if newest > view.id:  # others have it, and will say so
+            self.proposal = None
+            self.promised, self.behind_until = newest, now + self.timing.patience
+            return
+        due = self._due(proposal, now)
+        if due is None:
+            return
+        install = self._conclude(proposal, view, due, now)
+        self.reshape = None
+        parts = parts_of(install.encode(), proposal.id, INSTALL, self.me.process, self.number)
+        peers = tuple(m.process for m in proposal.target if m.process != self.me.process)
+        if peers:
+            for part in parts:
+                yield Send(peers, part)
+        if self.me.process in install.invited:
+            yield from self._adopt(install, now)
+        elif self.leavers.get(self.me.process):
+            self.out = True
+        else:
+            yield from self._go_away(now)
+
+    def _conclude(self, proposal: Proposal, view: View, due: list[Cast], now: int) -> Install:
+        """The new view, and what is carried into it."""
+        states = (cast for state in proposal.states.values() for cast in state.casts)
+        ordered = sorted((*self.history.values(), *states, *due), key=lambda c: (c.time, c.id))
+        union = tuple({cast.id: cast for cast in ordered}.values())
+        seen = self.seen.copy()
+        for cast in union:
+            seen[_stream(cast)] = max(seen.get(_stream(cast), -1), cast.seq)
+        stay, left = proposal.target, {p for p, wholly in self.leavers.items() if wholly}
+        reshape = None if union or stay != view.members else self.reshape
+        if reshape is not None and not reshape.contacts:
+            stay = tuple(m for m in stay if m not in reshape.members)
+            left |= {m.process for m in reshape.members}
+        names = tuple(MessageId(source, seq) for (source, _), seq in seen.items())
+        weak = self._weakens(proposal, now)
+        return Install(following(view, proposal.id, stay, left, weak), names, union, reshape)
+
+    def _due(self, proposal: Proposal, now: int) -> list[Cast] | None:
+        """What is due to those who come from other groups; none if that is not known now."""
+        casts: list[Cast] = []
+        for joiner in self.joiners.values():
+            if joiner.how == MOVED and joiner.member in proposal.target:
+                gathered = self.gather(joiner.member.process, now)
+                if gathered is None:
+                    return None
+                casts += gathered
+        return casts
+
+    def _adopt(self, install: Install, now: int) -> Effects:
+        """Become a member of a new view: deliver what was carried over, then go on."""
+        view, reshape = install.view, install.reshape
+        self.silent = self.moved = False
+        if reshape is not None and self.me.process in reshape.processes:
+            yield Count("moves")
+            self.number, self.others = reshape.number, ()
+            if reshape.contacts:
+                self._move(reshape)
+                return
+            view = View(view.id, reshape.members, (), view.weak)
+            self.candidates = tuple(p for p in view.processes if p != self.me.process)
+        elif reshape is not None:
+            self.given |= reshape.processes
+        self._enter(view, now)
+        self.casting = Casting(view, self.me.process, install.casts)
+        self.invited = install.invited
+        self.install_parts = parts_of(
+            install.encode(), view.id, INSTALL, self.me.process, self.number
+        )
+        fresh = [cast for cast in install.casts if not self.has_seen(cast)]
+        self.history = {cast.id: cast for cast in install.casts}
+        for name in (*(cast.id for cast in fresh), *install.seen):
+            stream = name.source, name.seq >> SEQUENCE_BITS
+            self.seen[stream] = max(self.seen.get(stream, -1), name.seq)
+        yield Count("view_changes")
+        yield from self._report(())
+        for cast in fresh:
+            yield Deliver(cast)
+
+    def _enter(self, view: View, now: int) -> None:
+        self.view, self.promised = view, view.id
+        if not view.weak:
+            self.weak_until = 0
+        elif now >= self.weak_until:
+            self.weak_until = now + self.timing.grace
+        self.joining, self.proposal = False, None
+        self.collected.clear()
+        self.leavers = {p: w for p, w in self.leavers.items() if p in view.processes}
+        self.joiners = {p: j for p, j in self.joiners.items() if j.member not in view.members}
+        self.heard = dict.fromkeys(view.processes, now)
+        absent = {member.process for member in view.absent}
+        self.absent_since = {p: self.absent_since.get(p, now) for p in absent}
+
+    def _move(self, reshape: Reshape) -> None:
+        """Become one who wants to join the group of the new number, which is elsewhere."""
+        self.view = self.casting = self.asking_since = None
+        self.joining = self.moved = True
+        self.candidates = (*reshape.contacts, *sorted(reshape.processes - {self.me.process}))
+        self.promised, self.weak_until = ViewId(), 0
+        self.heard, self.joiners, self.leavers = {}, {}, {}
+        self.proposal, self.install_parts = None, ()
+        self.collected.clear()
+        self.me = self.me._replace(backing=self.me.backing + 1)
+
+    def _seek(self, now: int) -> Effects:
+        """Ask to be admitted; if nobody has answered for long, go on without the others."""
+        yield from self._ask(now)
+        if self.asking_since is None:
+            self.asking_since = now
+        if now - self.asking_since >= self.timing.grace * (3 if self.moved else 1):
+            yield from self._begin_anew(now)
+
+    def _begin_anew(self, now: int) -> Effects:
+        """Nobody answers: go on in the old view, without the others, or begin the group again."""
+        self.joining = False
+        self.ticked_at = now
+        if self.view is None:
+            id = ViewId(1 + self.promised.number, self.me.process)
+            view = View(id, (self.me,), self.others, weak=True)
+            yield from self._adopt(Install(view, (), ()), now)
+        else:
+            self.heard = dict.fromkeys(self.heard, 0)
+
+
+def _stream(message: Message) -> tuple[int, int]:
+    return message.source, message.seq >> SEQUENCE_BITS

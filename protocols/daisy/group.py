@@ -1,0 +1,229 @@
+"""The group layer: views that the members agree on, and causal broadcast within each.
+
+What Baldoni, Friedman & van Renesse take from a group communication system (section 3.1), made real.
+``membership`` has who should be in a view, ``agreement`` how one is installed, ``casting`` what is
+broadcast and known of it within one.
+
+- *Weak views* (see ``View``): for ``grace`` nothing is relayed out of one. If the others are back
+  by then, nobody elsewhere knows what they do not; if not, they are taken to have crashed.
+  A process that nobody admits for so long begins a weak view of its own.
+- *Absent members* have not released what is addressed to their rosters, until they were gone for
+  ``forget``. What one who returns after that lacks is lost to it: by then it counts as crashed.
+- *Omissions* are repaired by the reports: a member sends its broadcasts again to one that lacks them;
+  what was broadcast by a member that crashed is in the union of the next view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from protocols.base import SEQUENCE_BITS, Count, Deliver, Discard, Effects, Hold, Send, SetTimer
+from protocols.daisy.agreement import Agreement
+from protocols.daisy.casting import Casting
+from protocols.daisy.messages import Cast, Expelled, Flush, Join, Leave, Part, Report, Silence
+from protocols.daisy.view import ViewId
+from protocols.wire import Message, MessageId
+
+
+class Group(Agreement):
+    """One process's part in one group, as the layer above sees it."""
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        self.above: tuple[int, ...] = ()  # members of the group above, as the server reported
+        self.ack_due = False
+        self.silent_since = 0
+        self.ticked_at = 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all members are known to be in the view."""
+        return self.casting is not None and self.casting.complete()
+
+    def is_everywhere(self, name: MessageId) -> bool:
+        """Whether all members of the view are known to have delivered it."""
+        return name not in self.history or (
+            self.casting is not None and self.casting.everywhere(name)
+        )
+
+    def is_stable(self, cast: Cast) -> bool:
+        """Whether it was seen, and is kept no longer."""
+        return self.has_seen(cast) and cast.id not in self.history
+
+    def is_settled(self, cast: Cast, now: int) -> bool:
+        """Whether all other members have released it, and nobody absent needs it."""
+        if not self.has_seen(cast) or cast.id not in self.history or self.casting is None:
+            return self.is_stable(cast)
+        return self.casting.released_by_others(cast.id) and not self.is_owed(cast, now)
+
+    def is_owed(self, cast: Cast, now: int) -> bool:
+        """Whether somebody who is absent, but perhaps alive, is among the destinations."""
+        assert self.view is not None
+        return any(
+            cast.is_for(member.roster)
+            and now - self.absent_since.get(member.process, now) < self.timing.forget
+            for member in self.view.absent
+        )
+
+    def cast(self, message: Cast, now: int) -> Effects:
+        """Broadcast a message in the view; it is delivered here at once."""
+        assert self.view is not None
+        assert self.casting is not None
+        vector = self.casting.stamp(now)
+        cast = replace(message, group=self.number, view=self.view.id, vector=vector)
+        self.casting.enter(self.casting.me + 1, cast)
+        self._record(cast)
+        peers = self._peers()
+        if peers:
+            yield Send(peers, cast)
+        yield Count("broadcasts")
+        yield Count("broadcast_copies", len(peers))
+        yield Count("broadcast_control_bytes", len(peers) * cast.control_size)
+        yield Deliver(cast)
+
+    def _record(self, cast: Cast) -> None:
+        self.seen[cast.source, cast.seq >> SEQUENCE_BITS] = cast.seq
+        self.history[cast.id] = cast
+
+    def receive(self, message: Message, sender: int, now: int) -> Effects:
+        """A member, or one who wants to be, has sent something."""
+        if sender in self.heard and not isinstance(message, Expelled):
+            self.heard[sender] = now
+        if self.out:
+            return
+        if isinstance(message, Cast):
+            yield from self._on_cast(message, sender, now)
+        elif isinstance(message, Report):
+            yield from self._on_report(message, sender, now)
+        elif isinstance(message, Join):
+            yield from self._on_join(message, sender, now)
+        elif isinstance(message, Leave):
+            yield from self._on_leave(message, sender)
+        elif isinstance(message, Expelled):
+            yield from self._on_expelled(message, sender, now)
+        elif isinstance(message, Flush):
+            yield from self._on_flush(message, sender, now)
+        elif isinstance(message, Part):
+            yield from self._on_part(message, sender, now)
+        elif isinstance(message, Silence) and self.view and sender == self.view.server:
+            self.silent, self.silent_since = True, now
+
+    def _current(self, view: ViewId, sender: int) -> bool:
+        """Whether a message belongs to the view and may be acted on."""
+        return (
+            self.casting is not None
+            and not (self.joining or self.frozen)
+            and view == self.casting.id
+            and sender in self.casting.index
+        )
+
+    def _on_cast(self, cast: Cast, sender: int, now: int) -> Effects:
+        casting = self.casting
+        if casting is None or not self._current(cast.view, sender):
+            yield Discard(cast, "other view")
+            return
+        if len(cast.vector) != len(casting.T):
+            yield Discard(cast, "malformed")
+            return
+        casting.note_vector(sender, cast.vector)
+        if not casting.hold(cast, sender):
+            yield Discard(cast, "duplicate")
+            return
+        if not casting.deliverable_now(cast, sender) and cast.is_for((self.me.process,)):
+            yield Hold(cast, None)
+        while self.casting is casting and (ready := casting.next()):
+            yield from self._deliver(casting, *ready)
+
+    def _deliver(self, casting: Casting, i: int, cast: Cast) -> Effects:
+        if self.has_seen(cast):
+            casting.enter(i + 1, None)
+            yield Count("duplicates_suppressed")
+            return
+        casting.enter(i + 1, cast)
+        self._record(cast)
+        if self.timing.ack is not None and not self.ack_due:
+            self.ack_due = True
+            yield SetTimer(("ack", self.number), self.timing.ack)
+        yield Deliver(cast)
+
+    def _on_report(self, report: Report, sender: int, now: int) -> Effects:
+        if self.view is None or self.joining or report.view > self.view.id:
+            return
+        if report.view < self.view.id:
+            yield from self._correct(sender, now)
+            return
+        if sender == self.view.server and report.above:
+            self.above = report.above
+        if report.promised > self.promised.number:
+            self.promised = ViewId(report.promised)  # somebody waits for a greater view
+        if self.casting is None or not self._current(report.view, sender):
+            return
+        if len(report.delivered) == len(self.casting.T):
+            self.casting.note(sender, report)
+            for cast in self.casting.missing(sender, now, self.timing.heartbeat):
+                yield Send((sender,), cast)
+                yield Count("retransmissions")
+
+    def _correct(self, sender: int, now: int) -> Effects:
+        """Somebody is in an older view."""
+        assert self.view is not None
+        if sender not in self.invited:
+            yield self._send((sender,), Expelled, view=self.view.id)
+        elif self.me.process in (self.view.id.coordinator, self._next(sender, now)):
+            for part in self.install_parts:
+                yield Send((sender,), part)
+
+    def _next(self, sender: int, now: int) -> int:
+        """The oldest member that is alive, but for this one."""
+        return next(m.process for m in self._alive(now) if m.process != sender)
+
+    def tick(self, now: int, may: Callable[[Cast], bool], above: tuple[int, ...]) -> Effects:
+        """Once every heartbeat; ``may`` says what need not be kept on this process's account."""
+        if self.out:
+            return
+        if self.view is None or self.joining:
+            yield from self._seek(now)
+            return
+        if now - self.ticked_at > 2 * self.timing.heartbeat:  # it is this process that stood still
+            self.heard = dict.fromkeys(self.heard, now)
+        self.ticked_at = now
+        if self.silent and now - self.silent_since > 2 * self.timing.heartbeat:
+            self.silent = False
+        if not self.frozen and self.casting is not None:
+            self.casting.release(may)
+            for name in list(self.casting.forget(lambda cast: self.is_owed(cast, now))):
+                del self.history[name]
+        yield from self._report(above)
+        yield from self._mind_own_place(now)
+        yield from self._probe(now)
+        yield from self._lead(now)
+
+    def hush(self, now: int) -> Effects:
+        """As server, ask all members to broadcast nothing for a while."""
+        self.silent, self.silent_since = True, now
+        if peers := self._peers():
+            yield self._send(peers, Silence)
+
+    def acknowledge(self, above: tuple[int, ...]) -> Effects:
+        """Tell the others what was delivered."""
+        self.ack_due = False
+        if self.view is not None and not (self.joining or self.out):
+            yield from self._report(above)
+
+    def _report(self, above: tuple[int, ...]) -> Effects:
+        assert self.view is not None
+        assert self.casting is not None
+        casting, peers = self.casting, self._peers()
+        if peers:
+            yield self._send(
+                peers,
+                Report,
+                view=self.view.id,
+                promised=self.promised.number,
+                delivered=tuple(casting.T),
+                released=tuple(casting.released[casting.me]),
+                above=above,
+            )
+            yield Count("reports", len(peers))

@@ -1,0 +1,204 @@
+"""What travels in parts: a State, the answer to Flush, and an Install, the view that comes of it.
+
+A State is what a member holds that is not stable. An Install is the new view and the union of these,
+in an order that respects causality; it may tell some members to become, or to join, another group.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Collection
+from typing import NamedTuple
+
+from protocols.daisy.messages import Cast, Part
+from protocols.daisy.view import Member, View, ViewId
+from protocols.wire import MessageId, WireError
+
+PART_BYTES = 1200  # so that a part fits an Ethernet frame
+TO_ALL = 0xFFFFFFFF
+_WORD = struct.Struct("!I")
+
+
+class Writer:
+    """Puts integers and members into bytes."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+
+    def words(self, *words: int) -> None:
+        """Integers of four bytes."""
+        self.parts.append(struct.pack(f"!{len(words)}I", *words))
+
+    def list(self, words: Collection[int]) -> None:
+        """How many integers, then they."""
+        self.words(len(words), *words)
+
+    def members(self, members: Collection[Member]) -> None:
+        """How many members, then each."""
+        self.words(len(members))
+        for member in members:
+            self.words(member.process, member.backing, member.of)
+            self.list(sorted(member.roster))
+
+    def bytes(self) -> bytes:
+        """All of it."""
+        return b"".join(self.parts)
+
+
+class Reader:
+    """Takes out again what a Writer put in; WireError if it is not there."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.at = 0
+
+    def take(self, size: int) -> bytes:
+        """So many bytes."""
+        end = self.at + size
+        if end > len(self.data):
+            raise WireError(f"{len(self.data)} bytes of a group's state, cut short")
+        part, self.at = self.data[self.at : end], end
+        return part
+
+    def word(self) -> int:
+        """One integer."""
+        return int(_WORD.unpack(self.take(4))[0])
+
+    def words(self, count: int) -> tuple[int, ...]:
+        """So many integers."""
+        return struct.unpack(f"!{count}I", self.take(4 * count))
+
+    def list(self) -> tuple[int, ...]:
+        """A counted list of them."""
+        return self.words(self.word())
+
+    def members(self) -> tuple[Member, ...]:
+        """A counted list of members."""
+        return tuple(self.member() for _ in range(self.word()))
+
+    def member(self) -> Member:
+        """One member."""
+        process, backing, of = self.words(3)
+        return Member(process, backing, frozenset(self.list()), of)
+
+    def end(self) -> None:
+        """Nothing more may follow."""
+        if self.at != len(self.data):
+            raise WireError(f"{len(self.data) - self.at} bytes too many in a group's state")
+
+
+def parts_of(data: bytes, view: ViewId, what: int, me: int, group: int) -> tuple[Part, ...]:
+    """A State or an Install in parts of a size that a network carries."""
+    starts = range(0, max(1, len(data)), PART_BYTES)
+    return tuple(
+        Part(me, 0, group=group, view=view, what=what, index=index, count=len(starts),
+             data=data[start : start + PART_BYTES])
+        for index, start in enumerate(starts)
+    )  # fmt: skip
+
+
+class State(NamedTuple):
+    """What a member holds that is not stable, in the order in which it delivered it."""
+
+    view: ViewId
+    casts: tuple[Cast, ...]
+
+    def encode(self) -> bytes:
+        """The view and the messages."""
+        writer = Writer()
+        writer.words(*self.view)
+        _write_casts(writer, self.casts)
+        return writer.bytes()
+
+    @classmethod
+    def decode(cls, data: bytes) -> State:
+        """WireError if it is none."""
+        reader = Reader(data)
+        state = cls(ViewId(reader.word(), reader.word()), _read_casts(reader))
+        reader.end()
+        return state
+
+
+class Reshape(NamedTuple):
+    """Some members become the group of another number, or join it where it has members."""
+
+    number: int
+    members: tuple[Member, ...]
+    contacts: tuple[int, ...] = ()
+
+    @property
+    def processes(self) -> frozenset[int]:
+        """The members' processes."""
+        return frozenset(m.process for m in self.members)
+
+
+class Install(NamedTuple):
+    """A view, what was seen of every process before it, and what is carried into it."""
+
+    view: View
+    seen: tuple[MessageId, ...]
+    casts: tuple[Cast, ...]
+    reshape: Reshape | None = None
+
+    @property
+    def invited(self) -> frozenset[int]:
+        """All processes to whom it applies."""
+        moved = frozenset() if self.reshape is None else self.reshape.processes
+        return moved.union(self.view.processes)
+
+    def encode(self) -> bytes:
+        """The members, the absent, what was seen, the messages."""
+        writer = Writer()
+        writer.words(*self.view.id, self.view.weak)
+        writer.members(self.view.members)
+        writer.members(self.view.absent)
+        writer.list([word for name in self.seen for word in name])
+        writer.words(self.reshape is not None)
+        if self.reshape is not None:
+            writer.words(self.reshape.number)
+            writer.members(self.reshape.members)
+            writer.list(self.reshape.contacts)
+        _write_casts(writer, self.casts)
+        return writer.bytes()
+
+    @classmethod
+    def decode(cls, data: bytes) -> Install:
+        """WireError if it is none."""
+        reader = Reader(data)
+        id, weak = ViewId(reader.word(), reader.word()), bool(reader.word())
+        view = View(id, reader.members(), reader.members(), weak)
+        seen = reader.list()
+        if not view.members or len(seen) % 2:
+            raise WireError("a view without members, or half a name")
+        names = tuple(map(MessageId, seen[::2], seen[1::2]))
+        reshape = None
+        if reader.word():
+            reshape = Reshape(reader.word(), reader.members(), reader.list())
+        install = cls(view, names, _read_casts(reader), reshape)
+        reader.end()
+        return install
+
+
+def _write_casts(writer: Writer, casts: Collection[Cast]) -> None:
+    writer.words(len(casts))
+    for cast in casts:
+        writer.words(cast.source, cast.seq, cast.time)
+        writer.parts.append(struct.pack("!Q", cast.sent_at))
+        if cast.dests is None:
+            writer.words(TO_ALL)
+        else:
+            writer.list(sorted(cast.dests))
+        writer.words(len(cast.payload))
+        writer.parts.append(cast.payload)
+
+
+def _read_casts(reader: Reader) -> tuple[Cast, ...]:
+    return tuple(_read_cast(reader) for _ in range(reader.word()))
+
+
+def _read_cast(reader: Reader) -> Cast:
+    source, seq, time = reader.words(3)
+    (sent_at,) = struct.unpack("!Q", reader.take(8))
+    count = reader.word()
+    dests = None if count == TO_ALL else frozenset(reader.words(count))
+    return Cast(source, seq, reader.take(reader.word()), sent_at, time=time, dests=dests)

@@ -1,0 +1,97 @@
+"""Views: who is in a group, who may decide the next view, and what is carried into it.
+
+A view's members are ordered by age, the first is the group's server. A member answers for its
+*roster*: itself in a local group, all processes below it in a group of servers. Members that were
+expelled are *absent*: the group keeps what is addressed to their rosters until somebody who answers
+for them is back.
+
+A view that more than half of the members before agreed to, or of an even number half with the eldest,
+is the only one that follows; members whose place another has taken do not count. If fewer are left,
+the others may have crashed, or be cut off and go on as well: such a view is *weak*. Of two views of a
+group the lesser one's members rejoin the other as soon as they learn of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+
+class ViewId(NamedTuple):
+    """A view's number, and who made it; of two views of a group the greater prevails."""
+
+    number: int = 0
+    coordinator: int = 0
+
+
+class Member(NamedTuple):
+    """A process in a group, for whom it answers, and on whose behalf.
+
+    ``of`` is the group below, or in a local group the process. ``backing`` grows whenever one joins
+    on the same behalf: of two the greater prevails.
+    """
+
+    process: int
+    backing: int
+    roster: frozenset[int]
+    of: int
+
+    def replaces(self, other: Member) -> bool:
+        """Whether it takes the place of a member."""
+        if (self.backing, -self.process) <= (other.backing, -other.process):
+            return False
+        return self.process == other.process or self.of == other.of
+
+
+@dataclass(frozen=True)
+class View:
+    """A group's membership at one time."""
+
+    id: ViewId
+    members: tuple[Member, ...]
+    absent: tuple[Member, ...] = ()
+    weak: bool = False
+
+    @cached_property
+    def processes(self) -> tuple[int, ...]:
+        """The members' processes, oldest first."""
+        return tuple(member.process for member in self.members)
+
+    @property
+    def server(self) -> int:
+        """The first of the view."""
+        return self.members[0].process
+
+    @cached_property
+    def present(self) -> frozenset[int]:
+        """All processes that the members answer for."""
+        return frozenset().union(*(m.roster for m in self.members))
+
+    @cached_property
+    def roster(self) -> frozenset[int]:
+        """All processes that the group answers for, absent or not."""
+        return frozenset().union(*(m.roster for m in (*self.members, *self.absent)))
+
+    def is_majority(self, agreed: Collection[int], replaced: Collection[int]) -> bool:
+        """Whether the others cannot go on without some of these."""
+        left = [p for p in self.processes if p not in replaced] or self.processes
+        votes = sum(p in agreed for p in left)
+        return 2 * votes > len(left) or (2 * votes == len(left) and left[0] in agreed)
+
+
+def following(
+    view: View, id: ViewId, members: Iterable[Member], left: Collection[int], weak: bool
+) -> View:
+    """The next view: who is in neither it nor among those that left is absent from now on."""
+    members = tuple(members)
+    before = (*view.members, *view.absent)
+    covered = frozenset().union(*(m.roster for m in members))
+    present = {m.of for m in members}
+    gone = (
+        m._replace(roster=m.roster - covered)
+        for m in before
+        if m.process not in left and m.of not in present
+    )
+    return View(id, members, tuple(m for m in gone if m.roster), weak)
