@@ -1,0 +1,33 @@
+"""The daisy on sixteen emulated hosts, one of whose servers is killed in the middle."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from testbed.experiment import load
+from testbed.run import run_experiment
+
+pytestmark = [pytest.mark.emulation, pytest.mark.usefixtures("kernel")]
+
+FILE = Path(__file__).parents[2] / "scripts" / "experiments" / "daisy.toml"
+
+
+def quiet(stage: str, done: int, of: int) -> None:
+    pass
+
+
+def test_a_server_is_killed_and_nothing_is_lost(tmp_path: Path) -> None:
+    (what,) = load(FILE, engine="virtual")
+    emulated = run_experiment(what, tmp_path, quiet)
+    assert emulated.verdict.ok, emulated.verdict.explain(3)
+    assert emulated.manifest["fidelity"]["verdict"] == "exact"
+    figures = emulated.summary
+    assert figures["crashes"] == 1
+    simulated = run_experiment(replace(what, engine="simulate"), tmp_path, quiet).summary
+    for key in ("multicasts", "deliveries"):
+        assert figures[key] == simulated[key]
+    patience = what.settings.patience_ms
+    assert patience / 2 < figures["recovery_ms_max"] < 4 * patience
+    assert figures["recovery_ms_max"] == pytest.approx(simulated["recovery_ms_max"], rel=0.01)
+    assert figures["delay_within_groups_ms_mean"] < figures["delay_across_groups_ms_mean"]
