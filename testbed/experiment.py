@@ -93,7 +93,10 @@ class Experiment:
 
     def process(self, place: Place) -> Protocol:
         """The protocol at one place, with a reliable channel beneath it if there is to be one."""
-        protocol = self.protocol(place, self.settings)
+        try:
+            protocol = self.protocol(place, self.settings)
+        except ValueError as error:
+            raise UserError(f"{self.file or self.name}: protocol: {error}") from None
         return protocol if self.channel is None else Reliable(protocol, self.channel)
 
     def to_toml(self) -> str:

@@ -93,6 +93,8 @@ def run_experiment(
             figures |= earliest.summarise(earliest.added_delays(directory.path))
             groups = experiment.protocol.local_groups(network.processes, experiment.settings)
             figures |= local_figures(directory.path, groups) if groups else {}
+        if verdict.optimistic:
+            figures["lost_deliveries"] = verdict.count("loss")
         summary = {
             "experiment": experiment.name,
             "protocol": experiment.protocol.name,

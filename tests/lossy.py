@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 from typing import Any, ClassVar
 
 from protocols import Deliver, Effects, Message, Multicast, Place, Protocol, Send
-from protocols.channel import Reliable
+from protocols.channel import Link, Reliable
 from protocols.segments import Segment
 from testbed.check import Verdict, check_events
 from testbed.measures import Meter
@@ -170,12 +170,15 @@ class Lossy:
     def check(self) -> Verdict:
         return check_events(range(self.processes), self.log.events)
 
+    def settled(self) -> bool:
+        """Whether no timer is set and all is acknowledged."""
+        return not self.timers and not any(link.unacknowledged() for link in self._links())
+
     def quiet(self) -> bool:
-        """Whether no timer is set, nothing waits and all is acknowledged."""
+        """Whether nothing waits besides."""
+        incoming = [i for link in self._links() for i in link.incoming.values()]
+        return self.settled() and not any(i.early or i.due for i in incoming)
+
+    def _links(self) -> list[Link]:
         channels = [self.channel(node) for node in range(self.processes) if node not in self.dead]
-        links = [link for channel in channels for link in channel.links.values()]
-        return (
-            not self.timers
-            and not any(link.unacknowledged() for link in links)
-            and not any(i.early or i.due for link in links for i in link.incoming.values())
-        )
+        return [link for channel in channels for link in channel.links.values()]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import tomli_w
 
-from protocols import Overlay, Timestamp
+from protocols import Overlay, Place, Timestamp
 from testbed.errors import UserError
 from testbed.experiment import load, parse
 from testbed.network import Network, build_network
@@ -148,3 +148,10 @@ def test_unreadable_files(tmp_path: Path) -> None:
 def test_overrides_replace_keys(tmp_path: Path) -> None:
     (tmp_path / "x.toml").write_text(tomli_w.dumps(MINIMAL))
     assert load(tmp_path / "x.toml", seed=9, packets=None)[0].seed == 9
+
+
+def test_settings_that_do_not_fit_the_network_are_told_in_a_sentence() -> None:
+    document = with_("protocol", {"name": "cluster", "coordinators": 99})
+    what = parse(document, Path("x.toml"))[0]
+    with pytest.raises(UserError, match=r"x\.toml: protocol: 99 coordinators"):
+        what.process(Place(0, 16))

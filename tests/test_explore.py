@@ -717,3 +717,8 @@ def test_bad_input_is_told_in_a_sentence(arguments: list[str], sentence: str) ->
     with pytest.raises(UserError) as error:
         run(*arguments)
     assert sentence in str(error.value)
+
+
+def test_a_protocol_that_may_lose_messages_is_not_explored() -> None:
+    with pytest.raises(UserError, match="cluster may lose messages"):
+        command.command(argparse.Namespace(protocol="cluster"))

@@ -8,7 +8,8 @@ and KS, which send to any set of processes.
 
 What is taken: channels with exponential delays of 5 ms on average; all processes send, 100 messages a
 second together, each to three others; Timestamp sends as many to everybody. With L levels groups have
-about n^(1/L) members. "Control" includes the list of destinations. "Datagrams" are all that is sent
+about n^(1/L) members. RST and KS send 20 messages a process at least, so that
+the logs of KS fill. "Control" includes the list of destinations. "Datagrams" are all that is sent
 for a message: copies, and reports and heartbeats shared out among the messages.
 """
 
@@ -36,6 +37,7 @@ SIZES = (8, 16, 32, 64, 128, 256)
 LEVELS = (2, 3, 4)
 PER_SECOND = 100
 DESTINATIONS = 3
+ENOUGH = 20  # messages of each process, so that the logs of KS fill
 OTHERS = ("timestamp", "rst", "ks")
 Key = tuple[str, int]  # protocol, nodes
 Found = dict[Key, "Measured"]
@@ -95,6 +97,7 @@ def experiment(name: str, nodes: int, options: argparse.Namespace) -> Experiment
     }
     if name in OTHERS:
         document["protocol"] = {"name": name}
+        document["workload"]["messages"] = max(options.messages, ENOUGH * nodes)
     else:
         levels = int(name.split()[1])
         document["protocol"] |= {"levels": levels, "group_size": group_size(nodes, levels)}

@@ -69,6 +69,11 @@ def add_parser(commands: Any) -> None:
 def command(options: argparse.Namespace) -> int:
     """Explore, and show what came of it."""
     protocol = find_protocol(options.protocol)
+    if protocol.optimistic:
+        raise UserError(
+            f"{protocol.name} may lose messages, which explore takes for a mistake; "
+            f"`testbed fuzz --protocol {protocol.name}` tries it"
+        )
     for name, least in (("nodes", 2), ("messages", 1), ("limit", 1)):
         if (value := getattr(options, name)) < least:
             raise UserError(f"--{name} {value}: must be at least {least}")

@@ -1,0 +1,1 @@
+"""What ``scripts/reproduce gidenstam`` is made of."""

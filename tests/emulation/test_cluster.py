@@ -1,0 +1,98 @@
+"""Gossip with optimistic causal order on 25 emulated hosts."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.check import check_run
+from testbed.engines.virtual import engine
+from testbed.experiment import Experiment, parse, read_document
+from testbed.network import build_network
+from testbed.run import run_experiment
+from testbed.rundir import RunDirectory
+from testbed.workload import NS_PER_MS
+
+pytestmark = [pytest.mark.emulation, pytest.mark.usefixtures("kernel")]
+
+FILE = Path(__file__).parents[2] / "scripts" / "experiments" / "cluster.toml"
+SAME = ("multicasts", "deliveries", "copies", "bytes", "control_bytes", "hops", "wire_bytes")
+GOSSIP = ("gossip_messages", "gossip_events", "duplicates")
+ROUND_MS = 100.0
+KILLED, AWAY, HEIR = 3, 5, 8
+FAULTS = [
+    {"kind": "crash", "node": KILLED, "at_ms": 3 * ROUND_MS},
+    {"kind": "partition", "nodes": [AWAY], "at_ms": 3 * ROUND_MS, "for_ms": 6 * ROUND_MS},
+    {"kind": "join", "node": AWAY, "at_ms": 10 * ROUND_MS},
+    {"kind": "join", "node": HEIR, "at_ms": 5 * ROUND_MS},
+]
+LEASES = {"dynamic_tickets": True, "lease_round_ms": ROUND_MS}
+
+
+def quiet(stage: str, done: int, of: int) -> None:
+    pass
+
+
+def experiment(
+    loss: float, workload: dict[str, Any], faults: list[dict[str, Any]], **settings: Any
+) -> Experiment:
+    document = read_document(FILE)
+    document["engine"] = "virtual"
+    document["protocol"] = {"name": "cluster", "coordinators": 6, **settings}
+    document["links"]["loss"] = loss
+    document["workload"] |= workload
+    return parse({**document, "fault": faults}, FILE)[0]
+
+
+def emulate(what: list[Experiment], runs: Path) -> list[tuple[Path, dict[str, Any]]]:
+    """All in one boot."""
+    prepared = []
+    for one in what:
+        network = build_network(one)
+        directory = RunDirectory.create(runs, "cluster", one.protocol.name, engine="virtual")
+        directory.write_text("experiment.toml", one.to_toml())
+        directory.write_json("network.json", network.to_json())
+        prepared.append((one, network, directory))
+    return [
+        (directory.path, figures)
+        for (_, _, directory), figures in zip(
+            prepared, engine.run_all(prepared, quiet), strict=True
+        )
+    ]
+
+
+def deliveries(run: Path, node: int) -> list[tuple[int, int]]:
+    """When a node delivered messages of which source."""
+    lines = [json.loads(line) for file in run.glob("events/*.jsonl") for line in file.open()]
+    mine = (line for line in lines if line["node"] == node and line["event"] == "deliver")
+    return [(line["t"], line["source"]) for line in mine]
+
+
+def test_gossip_as_in_the_simulator_and_a_killed_and_a_lonely_coordinator(tmp_path: Path) -> None:
+    calm = experiment(0, {"senders": 6, "duration_ms": 4 * ROUND_MS}, [])
+    long = {"senders": HEIR + 1, "duration_ms": 10 * ROUND_MS}
+    stormy = experiment(0.05, long, FAULTS, **LEASES)
+    (run, figures), (harmed, harmed_figures) = emulate([calm, stormy], tmp_path)
+
+    assert check_run(run).ok
+    assert figures["fidelity"] == "exact"
+    simulated = run_experiment(replace(calm, engine="simulate"), tmp_path, quiet).summary
+    same = SAME + GOSSIP
+    assert {key: figures[key] for key in same} == {key: simulated[key] for key in same}
+
+    verdict = check_run(harmed)
+    assert verdict.ok
+    assert verdict.crashed == (KILLED,)
+    here, there = deliveries(harmed, 20), deliveries(harmed, AWAY)
+    sources = Counter(source for _, source in here)
+    assert 0 < sources[KILLED] < 4
+    assert {s for t, s in there if 310 * NS_PER_MS < t < 900 * NS_PER_MS} <= {AWAY}
+    assert len(there) > 0.9 * len(here)  # it was told what it had missed
+    late = {s for t, s in here if t > 900 * NS_PER_MS}
+    assert KILLED not in late
+    assert {AWAY, HEIR} <= late  # both got tickets, the killed one's among them
+    assert harmed_figures["tickets_granted"] >= 5 + 2  # nothing is known of the killed one's
+    assert harmed_figures["tickets_revoked"] >= 1
