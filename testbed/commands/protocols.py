@@ -6,7 +6,7 @@ import argparse
 import dataclasses
 import inspect
 import sys
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from protocols import PROTOCOLS, Protocol
 from testbed.commands.terminal import console, print_json
@@ -35,7 +35,7 @@ def command(options: argparse.Namespace) -> int:
     for protocol in chosen:
         facts = describe(protocol)
         out.print(f"[bold]{facts['name']}[/]  {facts['summary']}")
-        out.print(f"  {facts['paper']}; protocols/{facts['module']}.py", markup=False)
+        out.print(f"  {facts['paper']}; {facts['file']}", markup=False)
         for key, setting in facts["settings"].items():
             out.print(f"  {key} = {setting['default']!r}: {setting['values']}", markup=False)
         if options.name:
@@ -50,7 +50,7 @@ def describe(protocol: type[Protocol]) -> dict[str, Any]:
         "name": protocol.name,
         "summary": inspect.cleandoc(protocol.__doc__ or "").splitlines()[0],
         "paper": protocol.paper,
-        "module": protocol.__module__.rpartition(".")[2],
+        "file": protocol.__module__.replace(".", "/") + ".py",
         "needs_overlay": protocol.needs_overlay,
         "settings": {
             field.name: {"default": field.default, "values": _values(hints[field.name])}
@@ -60,9 +60,11 @@ def describe(protocol: type[Protocol]) -> dict[str, Any]:
 
 
 def _values(hint: Any) -> str:
-    if get_origin(hint) is not None and get_args(hint):
+    if get_origin(hint) is Literal:
         return " or ".join(map(repr, get_args(hint)))
-    return getattr(hint, "__name__", str(hint))
+    if get_args(hint):
+        return " or ".join(map(_values, get_args(hint)))
+    return "none" if hint is type(None) else getattr(hint, "__name__", str(hint))
 
 
 def _docstring(protocol: type[Protocol]) -> str:
