@@ -121,6 +121,8 @@ def fault_schedule(experiment: Experiment, graph: nx.Graph[int]) -> Faults:
 def _check_destinations(experiment: Experiment, network: Network) -> None:
     """See that the protocol can send to whom the workload sends."""
     where, protocol = experiment.file or experiment.name, experiment.protocol
+    if protocol.takes_subsets and network.groups:
+        planned_sends(experiment, network)  # which says what does not fit the groups
     if protocol.needs_groups:
         if not network.groups:
             raise UserError(

@@ -312,6 +312,10 @@ class RandomDestinations(Workload):
         self, processes: int, rng: random.Random, groups: Groups = NO_GROUPS
     ) -> Iterator[Sending]:
         """Exponential gaps at every sender; that is as well exponential gaps, and a random sender."""
+        if groups:
+            raise ValueError(
+                f"{self.model} draws destinations of its own, and [groups] gives others"
+            )
         payload = self.payload()
         senders = rng.sample(range(processes), self.senders or processes)
         rate = len(senders) / (self.mean_interval_ms * NS_PER_MS)

@@ -29,7 +29,7 @@ from testbed.commands.terminal import progress_bar
 from testbed.digest.sweep import run_points
 from testbed.errors import UserError
 from testbed.experiment import Experiment, parse, read_document
-from testbed.report.style import PAGE, legend, look, new_figure, render, styled
+from testbed.report.style import PAGE, draw_curve, new_figure, save, styled
 from testbed.sweep import Sweep
 
 FILE = Path(__file__).parents[1] / "experiments" / "baldoni.toml"
@@ -246,21 +246,12 @@ def draw(found: Found, sizes: list[int], directory: Path) -> Path:
         panels = (("control", "control (bytes a copy)"), ("delay", "delay (ms)"))
         for axes, (key, label) in zip(drawn.subplots(1, 2), panels, strict=True):
             for index, name in enumerate(names()):
-                style = look(index)
-                axes.plot(
-                    sizes,
-                    [getattr(found[name, n], key) for n in sizes],
-                    label=name,
-                    color=style.colour,
-                    linestyle=style.dash,
-                    marker=style.mark,
-                )
+                values = [getattr(found[name, n], key) for n in sizes]
+                draw_curve(axes, index, name, sizes, values)
             axes.set(xlabel="processes", ylabel=label, xscale="log", yscale="log")
             axes.set_xticks(sizes, [str(n) for n in sizes])
             axes.minorticks_off()
-        legend(drawn, drawn.axes[0])
-        for suffix in ("svg", "png"):
-            (directory / f"control-and-delay.{suffix}").write_bytes(render(drawn, suffix))
+        save(drawn, directory, "control-and-delay")
     return directory
 
 

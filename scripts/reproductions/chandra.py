@@ -35,7 +35,7 @@ from testbed.commands.terminal import progress_bar
 from testbed.digest.sweep import run_points
 from testbed.errors import UserError
 from testbed.experiment import Experiment, read_document
-from testbed.report.style import PAGE, legend, look, new_figure, render, styled
+from testbed.report.style import PAGE, draw_curve, new_figure, save, styled
 from testbed.sweep import Sweep, expand, flatten
 
 FILE = Path(__file__).parents[1] / "experiments" / "chandra.toml"
@@ -259,22 +259,13 @@ def draw_all(curves: Curves, directory: Path) -> Path:
             panels = drawn.subplots(2, 2, sharey=number != 3).flat
             for which, axes in enumerate(panels, 1):
                 for index, name in enumerate(n for counting in COUNTINGS for n in counting):
-                    style, curve = look(index), curves[number, which, name]
-                    axes.plot(
-                        [*curve],
-                        [*curve.values()],
-                        label=name,
-                        color=style.colour,
-                        linestyle=style.dash,
-                        marker=style.mark,
-                    )
+                    curve = curves[number, which, name]
+                    draw_curve(axes, index, name, [*curve], [*curve.values()])
                 axes.set_ylim(bottom=0)
                 axes.set_title(f"S{which}", loc="left")
                 axes.set_xlabel(FIGURES[number].label)
                 axes.set_ylabel("% of n²")
-            legend(drawn, drawn.axes[0])
-            for suffix in ("svg", "png"):
-                (directory / f"fig-{number}.{suffix}").write_bytes(render(drawn, suffix))
+            save(drawn, directory, f"fig-{number}")
     return directory
 
 

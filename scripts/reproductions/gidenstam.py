@@ -66,7 +66,7 @@ from rich.table import Table
 from testbed.commands.terminal import progress_bar
 from testbed.digest.sweep import run_points
 from testbed.errors import UserError
-from testbed.report.style import PAGE, legend, look, new_figure, render, styled
+from testbed.report.style import PAGE, draw_curve, new_figure, save, styled
 from testbed.sweep import Sweep
 
 
@@ -266,19 +266,9 @@ def draw_all(found: Found, directory: Path) -> Path:
             labels = dict.fromkeys(point.curve for point in found if point.part == part)
             for axes, (key, title) in zip(drawn.subplots(1, 3), PANELS[part], strict=True):
                 for index, label in enumerate(labels):
-                    style = look(index)
-                    axes.plot(
-                        *curve(found, part, label, key),
-                        label=label,
-                        color=style.colour,
-                        linestyle=style.dash,
-                        marker=style.mark,
-                    )
+                    draw_curve(axes, index, label, *curve(found, part, label, key))
                 axes.set(ylim=(0, None), xlabel=AXES[part], ylabel=title)
-            legend(drawn, drawn.axes[0])
-            name = part.lower().replace(". ", "").replace(" % ", "-")
-            for suffix in ("svg", "png"):
-                (directory / f"{name}.{suffix}").write_bytes(render(drawn, suffix))
+            save(drawn, directory, part.lower().replace(". ", "").replace(" % ", "-"))
     return directory
 
 

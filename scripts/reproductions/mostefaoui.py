@@ -28,7 +28,7 @@ from testbed.commands.terminal import progress_bar
 from testbed.digest.sweep import run_points
 from testbed.errors import UserError
 from testbed.experiment import Experiment, parse, read_document
-from testbed.report.style import PAGE, legend, look, new_figure, render, styled
+from testbed.report.style import PAGE, draw_curve, new_figure, save, styled
 from testbed.sweep import Sweep
 
 FILE = Path(__file__).parents[1] / "experiments" / "mostefaoui.toml"
@@ -356,20 +356,10 @@ def draw_all(found: Found, directory: Path) -> Path:
                 strict=True,
             ):
                 for index, protocol in enumerate(its.protocols):
-                    style = look(index)
                     values = [getattr(found[panel, v, protocol], key) for v in its.values]
-                    axes.plot(
-                        [*its.values],
-                        values,
-                        label=protocol,
-                        color=style.colour,
-                        linestyle=style.dash,
-                        marker=style.mark,
-                    )
+                    draw_curve(axes, index, protocol, [*its.values], values)
                 axes.set(ylim=(0, None), xlabel=its.label, ylabel=label)
-            legend(drawn, drawn.axes[0])
-            for suffix in ("svg", "png"):
-                (directory / f"{panel}.{suffix}").write_bytes(render(drawn, suffix))
+            save(drawn, directory, panel)
     return directory
 
 

@@ -7,9 +7,10 @@ printer depends on one of them alone. The same figure comes out as the same byte
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -102,6 +103,19 @@ def render(figure: Figure, suffix: str) -> bytes:
     unchanging: dict[str, Any] = {"Date": None} if suffix == "svg" else {"Software": None}
     figure.savefig(buffer, format=suffix, metadata=unchanging)
     return buffer.getvalue()
+
+
+def draw_curve(axes: Axes, index: int, label: str, x: Sequence[Any], y: Sequence[float]) -> None:
+    """The curve of this number among those of a panel."""
+    its = look(index)
+    axes.plot(x, y, label=label, color=its.colour, linestyle=its.dash, marker=its.mark)
+
+
+def save(figure: Figure, directory: Path, name: str) -> None:
+    """Write the figure as SVG and PNG, with a legend for its first panel."""
+    legend(figure, figure.axes[0])
+    for suffix in ("svg", "png"):
+        (directory / f"{name}.{suffix}").write_bytes(render(figure, suffix))
 
 
 def legend(figure: Figure, axes: Axes) -> None:
