@@ -28,9 +28,10 @@ from protocols.wire import Message, MessageId, WireError
 class Agreement(Membership):
     """The members' agreement on views, and what is carried from one to the next."""
 
-    def __init__(self, *args: Any, **named: Any) -> None:
+    def __init__(self, *args: Any, way: type[Casting] = Casting, **named: Any) -> None:
         super().__init__(*args, **named)
-        self.casting = None if self.view is None else Casting(self.view, self.me.process, ())
+        self.way = way  # how a message reaches the members
+        self.casting = None if self.view is None else way(self.view, self.me.process, ())
         self.history: dict[MessageId, Cast] = {}  # delivered and not stable, in that order
         self.seen: dict[tuple[int, int], int] = {}  # of each process's incarnation, the last number
         self.collected: dict[tuple[int, int], tuple[ViewId, dict[int, bytes]]] = {}
@@ -159,7 +160,7 @@ class Agreement(Membership):
         elif reshape is not None:
             self.given |= reshape.processes
         self._enter(view, now)
-        self.casting = Casting(view, self.me.process, install.casts)
+        self.casting = self.way(view, self.me.process, install.casts)
         self.invited = install.invited
         self.install_parts = parts_of(
             install.encode(), view.id, INSTALL, self.me.process, self.number

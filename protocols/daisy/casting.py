@@ -13,11 +13,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from protocols.daisy.messages import Cast, Report
 from protocols.daisy.view import View
 from protocols.wire import MessageId
 
+Copies = tuple[tuple[int, ...], Cast]  # the processes that get it
 AT_ONCE = 32  # broadcasts that are sent again in answer to one report
 
 
@@ -29,6 +31,7 @@ class Casting:
         self.id = view.id
         self.index = {process: i for i, process in enumerate(view.processes)}
         self.me = self.index[me]
+        self.others = tuple(process for process in view.processes if process != me)
         self.T = [0] * size
         self.delivered: list[tuple[int, ...] | None] = [None] * size  # none: not in this view yet
         self.released = [[0] * (size + 1) for _ in range(size)]
@@ -47,11 +50,13 @@ class Casting:
         if cast is not None:
             self.at[cast.id] = slot, self.stable[slot] + len(self.slots[slot])
 
-    def stamp(self, now: int) -> tuple[int, ...]:
-        """The vector of this process's next broadcast."""
+    def send(self, cast: Cast, now: int) -> tuple[Cast, list[Copies]]:
+        """Make this process's next broadcast: as it is kept here, and as it goes to whom."""
         self.T[self.me] += 1
         self.cast_at[self.T[self.me]] = now
-        return tuple(self.T)
+        cast = replace(cast, view=self.id, vector=tuple(self.T))
+        self.enter(self.me + 1, cast)
+        return cast, [(self.others, cast)] if self.others else []
 
     def hold(self, cast: Cast, sender: int) -> bool:
         """Keep a broadcast until it is deliverable; whether it is new."""

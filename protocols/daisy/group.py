@@ -15,13 +15,13 @@ broadcast and known of it within one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
 from protocols.base import SEQUENCE_BITS, Count, Deliver, Discard, Effects, Hold, Send, SetTimer
 from protocols.daisy.agreement import Agreement
-from protocols.daisy.casting import Casting
+from protocols.daisy.casting import Casting, Copies
 from protocols.daisy.messages import Cast, Expelled, Flush, Join, Leave, Part, Report, Silence
 from protocols.daisy.view import ViewId
 from protocols.wire import Message, MessageId
@@ -69,19 +69,18 @@ class Group(Agreement):
 
     def cast(self, message: Cast, now: int) -> Effects:
         """Broadcast a message in the view; it is delivered here at once."""
-        assert self.view is not None
         assert self.casting is not None
-        vector = self.casting.stamp(now)
-        cast = replace(message, group=self.number, view=self.view.id, vector=vector)
-        self.casting.enter(self.casting.me + 1, cast)
+        cast, copies = self.casting.send(replace(message, group=self.number), now)
         self._record(cast)
-        peers = self._peers()
-        if peers:
-            yield Send(peers, cast)
         yield Count("broadcasts")
-        yield Count("broadcast_copies", len(peers))
-        yield Count("broadcast_control_bytes", len(peers) * cast.control_size)
+        yield from self._send_copies(copies)
         yield Deliver(cast)
+
+    def _send_copies(self, copies: Iterable[Copies]) -> Effects:
+        for peers, cast in copies:
+            yield Send(peers, cast)
+            yield Count("broadcast_copies", len(peers))
+            yield Count("broadcast_control_bytes", len(peers) * cast.control_size)
 
     def _record(self, cast: Cast) -> None:
         self.seen[cast.source, cast.seq >> SEQUENCE_BITS] = cast.seq
