@@ -157,7 +157,7 @@ def rough_timing() -> list[int]:
     return hop_errors(ring(2, delay_ns=20 * MS), [[74], [474], [1514], [1514] * 10])[0]
 
 
-def queue() -> list[int]:
+def queue() -> tuple[list[int], dict[str, int]]:
     """Which of a burst arrive where three may wait: the first, three more, and one that is later."""
     with network(ring(2, delay_ns=5 * MS, bandwidth_bps=10**6, queue_packets=3)) as net:
         capture, sender, _receiver = Capture(), udp(net, 0), udp(net, 1)
@@ -167,16 +167,23 @@ def queue() -> list[int]:
         time.sleep(0.0085)  # of which each takes 8 ms: one has left
         send(sender, 1, [1000] * 2, 9)
         time.sleep(1)
-        return sorted(n for interface, n in arrivals(capture) if interface == "s1-eth2")
+        arrived = sorted(n for interface, n in arrivals(capture) if interface == "s1-eth2")
+        return arrived, lost()
 
 
-def loss() -> int:
+def lost() -> dict[str, int]:
+    """What the links have counted as lost."""
+    with Netlink() as kernel:
+        return queues.losses(kernel)
+
+
+def loss() -> tuple[int, dict[str, int]]:
     """How many of 2,000 packets arrive where 30 % are lost."""
     with network(ring(2, bandwidth_bps=10**9, loss=0.3)) as net:
         capture, sender, _receiver = Capture(), udp(net, 0), udp(net, 1)
         send(sender, 1, [74] * 2000)
         time.sleep(1)
-        return sum(interface == "s1-eth2" for interface, _ in arrivals(capture))
+        return sum(interface == "s1-eth2" for interface, _ in arrivals(capture)), lost()
 
 
 def chatter() -> dict[str, Any]:

@@ -93,11 +93,15 @@ def test_a_link_is_roughly_so_in_real_time(in_real_time):
 
 
 def test_a_full_queue_drops_those_that_come_last(at_work):
-    assert at_work("queue") == [0, 1, 2, 3, 4, 9]
+    arrived, counted = at_work("queue")
+    assert arrived == [0, 1, 2, 3, 4, 9]
+    assert counted == {"lost": 0, "dropped": 5}
 
 
 def test_a_link_loses_as_many_as_it_should(at_work):
-    assert at_work("loss") == pytest.approx(1400, abs=110)  # five standard deviations
+    arrived, counted = at_work("loss")
+    assert arrived == pytest.approx(1400, abs=110)  # five standard deviations
+    assert counted == {"lost": 2000 - arrived, "dropped": 0}
 
 
 def test_nothing_is_captured_but_the_experiment(at_work):

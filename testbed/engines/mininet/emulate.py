@@ -13,12 +13,14 @@ from math import prod
 from pathlib import Path
 
 from testbed.capture import Capture
+from testbed.engines.mininet import queues
 from testbed.engines.mininet.conditions import Conditions
 from testbed.engines.mininet.controller import Controller
 from testbed.engines.mininet.drops import drops
 from testbed.engines.mininet.harm import Harm
 from testbed.engines.mininet.hosts import Hosts
 from testbed.engines.mininet.net import emulated_network
+from testbed.engines.mininet.netlink import Netlink
 from testbed.engines.mininet.plan import PORT, Plan, build
 from testbed.experiment import load
 from testbed.faults import Fault, Reordering, Slow
@@ -56,10 +58,11 @@ def emulate(directory: Path, progress: Progress) -> None:
             Harm(faults, conditions, hosts) as harm,
             Capture(directory / "packets", FILTER) as capture,
         ):
-            before = drops(net.namespaces)
+            before, losses_before = drops(net.namespaces), _losses()
             quiet = quiet_s(plan, experiment.faults)
             figures = hosts.run(lambda done, of: progress("emulate", done, of), quiet, harm)
             dropped = {key: n - before[key] for key, n in drops(net.namespaces).items()}
+            losses = {key: n - losses_before[key] for key, n in _losses().items()}
     start = time.time_ns() - time.monotonic_ns() + hosts.start
     result = {
         "start_unix_ns": start,
@@ -68,11 +71,17 @@ def emulate(directory: Path, progress: Progress) -> None:
         "captured": capture.counts.captured,
         "capture_dropped": capture.counts.dropped,
         "dropped": dropped,
+        "links": losses,
         "cut_short": hosts.cut_short,
         "conditions": conditions.history,
         "interfaces": {plan.indexes[name]: ends for name, ends in plan.arrivals.items()},
     }
     (directory / "emulation.json").write_text(json.dumps(result, indent=1) + "\n")
+
+
+def _losses() -> dict[str, int]:
+    with Netlink() as kernel:
+        return queues.losses(kernel)
 
 
 def quiet_s(plan: Plan, faults: Sequence[Fault]) -> float:

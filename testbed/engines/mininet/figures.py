@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from testbed.engines.mininet.fidelity import Troubles, judge, replay
@@ -18,6 +19,7 @@ def figures(network: Network, directory: RunDirectory) -> dict[str, Any]:
     packets = read_packets(directory.path / "packets")
     troubles = Troubles(raw["conditions"], raw["start_unix_ns"])
     carried, errors = replay(packets, interfaces, network.graph, troubles)
+    carried = replace(carried, **raw["links"])
     dropped = raw["capture_dropped"] + sum(raw["dropped"].values())
     fidelity = judge(errors, dropped, carried.hops - len(errors))
     malformed = sum(host["malformed"] for host in raw["hosts"])
@@ -38,4 +40,5 @@ def figures(network: Network, directory: RunDirectory) -> dict[str, Any]:
     meter = Meter.merged(host["meter"] for host in raw["hosts"])
     end = int(packets.time.max()) - raw["start_unix_ns"] if len(packets) else 0
     summary = summarise(network.processes, end, meter, sent, carried)
+    del summary["packets_duplicated"]  # netem does not count them
     return {**summary, "malformed": malformed, "fidelity": fidelity.verdict}

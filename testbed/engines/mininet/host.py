@@ -133,7 +133,8 @@ class Host:
         rehearsal = deepcopy(self.node.protocol)
         payload = bytes(self.node.workload.payload_bytes)
         own = own_groups(self.me, self.node.groups)
-        fragmented = 2 * self.mtu  # what is sent later, by a timer or for others, may be any size
+        # what is sent later, by a timer or for others, may be any size
+        fragmented = min(2 * self.mtu, LONGEST_DATAGRAM)
         if rehearsal.busy():
             return fragmented
         if self.node.groups and not own:

@@ -18,6 +18,7 @@ import select
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -281,6 +282,8 @@ class Hosts:
                 _close_all_but(orders_in, answers_out, self.namespaces[host.me], self.board.bell)
                 self._be_the_host(host, orders_in, answers_out)
                 status = 0
+            except Exception:
+                traceback.print_exc()  # into the host's log, whose last line is what people see
             finally:
                 os._exit(status)
         os.close(orders_in)

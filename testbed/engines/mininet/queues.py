@@ -95,12 +95,30 @@ def requests(index: int, wanted: Queues, name: str, change: bool = False) -> Ite
 def read_back(kernel: Netlink, indexes: Iterable[int]) -> dict[int, Queues]:
     """What these interfaces have according to the kernel."""
     found: dict[int, Queues] = {index: {} for index in indexes}
+    for index, handle, options in _netems(kernel):
+        if index in found:
+            found[index][handle] = decode(options[2])
+    return found
+
+
+def losses(kernel: Netlink) -> dict[str, int]:
+    """Packets that netem has lost so far: by chance, as it was told, and for want of room."""
+    drops = dict.fromkeys((_OUTER, _INNER, _LAST), 0)
+    for _, handle, options in _netems(kernel):
+        queue = attributes(options[7])[3]  # TCA_STATS2, TCA_STATS_QUEUE
+        _, _, dropped = struct.unpack_from("=III", queue)
+        drops[handle] += dropped
+    # what finds no room in the inner one is counted by the outer one as well
+    return {"lost": drops[_OUTER] - drops[_INNER], "dropped": drops[_INNER]}
+
+
+def _netems(kernel: Netlink) -> Iterator[tuple[int, int, dict[int, bytes]]]:
+    """Interface, handle and attributes of every netem."""
     for answer in kernel.dump(netlink.GETQDISC, struct.pack("=BxxxiIII", 0, 0, 0, 0, 0)):
         _, index, handle, _, _ = struct.unpack_from("=BxxxiIII", answer)
         options = attributes(answer[20:])
-        if index in found and options[1] == b"netem\0":
-            found[index][handle] = decode(options[2])
-    return found
+        if options[1] == b"netem\0":
+            yield index, handle, options
 
 
 def encode(netem: Netem) -> bytes:
