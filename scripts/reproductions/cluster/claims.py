@@ -31,7 +31,10 @@ ALIKE = 0.01  # fits whose R² differ by less
 def ends(found: Found, part: str, label: str, key: str) -> tuple[float, float]:
     """A curve at its beginning, with 25 processes in Fig. 4, and at its end."""
     places, values = curve(found, part, label, key)
-    return values[places.index(25) if part == FIG4 else 0], values[-1]
+    first = places.index(25) if part == FIG4 else 0
+    if first + 1 == len(places):
+        raise ValueError(f"{part} has no more than one place on the curve of {label}")
+    return values[first], values[-1]
 
 
 def misfit(places: list[float], values: list[float], scale: Callable[[Any], Any]) -> float:
@@ -46,9 +49,9 @@ def shape(label: str, key: str, logarithmic: bool) -> Judge:
     """Which of the two curves fits better, if one does."""
 
     def judge(found: Found) -> tuple[str, bool | None]:
+        first, last = ends(found, FIG4, label, key)
         places, values = curve(found, FIG4, label, key)
         log, line = (misfit(places, values, scale) for scale in (np.log, lambda x: x))
-        first, last = ends(found, FIG4, label, key)
         words = f"{first:,.1f} → {last:,.1f}; R² {1 - log:.3f} over ln n, {1 - line:.3f} over n"
         alike = abs(log - line) < ALIKE
         return words, None if alike else (log < line) == logarithmic
