@@ -32,6 +32,8 @@ FIGURES: tuple[tuple[str, str, str], ...] = (
     ("stamp, bytes a copy", "stamp_bytes_per_copy", "{:,.1f}"),
     ("broadcasts a message", "broadcasts_per_message", "{:,.2f}"),
     ("control information of a broadcast, bytes", "broadcast_control_bytes_per_copy", "{:,.1f}"),
+    ("copies of a broadcast", "copies_per_broadcast", "{:,.2f}"),
+    ("messages buffered at a process, mean", "buffered_messages_mean", "{:,.2f}"),
     ("delay within groups, mean (ms)", "delay_within_groups_ms_mean", "{:,.3f}"),
     ("delay across groups, mean (ms)", "delay_across_groups_ms_mean", "{:,.3f}"),
     ("until a crash was over, max (ms)", "recovery_ms_max", "{:,.3f}"),
@@ -42,6 +44,7 @@ FIGURES: tuple[tuple[str, str, str], ...] = (
     ("lost events asked for", "recovery_attempts", "{:,}"),
     ("of these recovered in time", "recovered", "{:,}"),
     ("tickets granted", "tickets_granted", "{:,}"),
+    ("ticket conflicts", "ticket_conflicts", "{:,}"),
 )
 
 
@@ -163,6 +166,9 @@ def _overhead(meter: Meter, processes: int) -> dict[str, float]:
         per_copy = counted["broadcast_control_bytes"] / copies
         figures["broadcast_control_bytes_per_copy"] = per_copy
         figures["broadcasts_per_message"] = counted["broadcasts"] / max(1, meter.multicasts)
+        figures["copies_per_broadcast"] = copies / counted["broadcasts"]
+    if samples := counted["buffer_samples"]:
+        figures["buffered_messages_mean"] = counted["buffered_messages"] / samples
     if messages := counted["gossip_messages"]:
         figures["gossip_message_bytes"] = counted["gossip_bytes"] / messages
     if events := counted["log_events"]:
