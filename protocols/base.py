@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -73,7 +73,14 @@ class Count(NamedTuple):
     amount: int = 1
 
 
-Effect = Send | Multicast | Deliver | Hold | Discard | SetTimer | CancelTimer | Count
+class Note(NamedTuple):
+    """Write down in the event log what nobody else can know: an event of this name, with its keys."""
+
+    event: str
+    facts: Mapping[str, Any]
+
+
+Effect = Send | Multicast | Deliver | Hold | Discard | SetTimer | CancelTimer | Count | Note
 Effects = Iterator[Effect]
 
 

@@ -19,9 +19,9 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from protocols.base import SEQUENCE_BITS, Count, Discard, Effects, Place, Send, SetTimer
+from protocols.base import SEQUENCE_BITS, Count, Discard, Effects, Note, Place, Send, SetTimer
 from protocols.causality import MS, Causality
-from protocols.events import Event, EventGossip, Recover
+from protocols.events import NUMBERS, Event, EventGossip, Recover
 from protocols.gossip import Gossip, GossipSettings, PrCast
 from protocols.tickets import (
     LEASE_MESSAGES,
@@ -35,6 +35,7 @@ from protocols.wire import Message
 
 ROUND = "round"
 TICKETS = "tickets"  # what the names of the timers of their management begin with
+NOTHING: dict[str, Any] = {"owns": None}
 
 
 class Cluster(Causality):
@@ -46,6 +47,7 @@ class Cluster(Causality):
     rests: ClassVar[bool] = False
     optimistic: ClassVar[bool] = True
     messages: ClassVar[tuple[type[Message], ...]] = (EventGossip, Event, Recover, *LEASE_MESSAGES)
+    management: ClassVar[type[Leases]] = Leases
 
     @dataclass(frozen=True)
     class Settings(GossipSettings):
@@ -110,9 +112,10 @@ class Cluster(Causality):
         self.ticket: int | None = None
         self.seq = 0
         self.founder = self.me in founders
+        self.claimed = NOTHING
         self.leases: Leases | None = None
         if settings.dynamic_tickets:
-            self.leases = Leases(place, tickets, founders, settings.leases)
+            self.leases = self.management(place, tickets, founders, settings.leases)
         elif self.founder:
             self.own(self.me, place.incarnation)
 
@@ -132,7 +135,7 @@ class Cluster(Causality):
         """Whoever has no ticket waits for one, and whoever is no member waits until it is."""
         return self.ticket is None or not self.view.active
 
-    def manage(self, effects: TicketEffects) -> Effects:
+    def manage(self, effects: TicketEffects, now: int) -> Effects:
         """What the cluster management does; it brings a ticket and takes it away."""
         for effect in effects:
             if isinstance(effect, Granted):
@@ -143,6 +146,23 @@ class Cluster(Causality):
                 yield Count("tickets_revoked")
             else:
                 yield effect
+        claim = self.claim(now)
+        if claim != self.claimed:
+            self.claimed = claim
+            yield Note("tickets", claim)
+
+    def claim(self, now: int) -> dict[str, Any]:
+        """What the process owns from now on, and may give away, as long as nothing happens to it."""
+        leases = self.leases
+        if leases is None or (ticket := leases.owns(now)) is None:
+            return NOTHING
+        return {
+            "owns": ticket,
+            "epoch": self.seq >> SEQUENCE_BITS,
+            "until": leases.lease_end if leases.L else None,
+            "assigns": leases.assignable(max(now, leases.quarantine_end)),
+            "from": leases.quarantine_end,
+        }
 
     # What happens to the process.
 
@@ -150,22 +170,22 @@ class Cluster(Causality):
         """Rounds begin anywhere in a round, so that not all gossip at once."""
         yield SetTimer(ROUND, self.place.rng.randrange(self.round))
         if self.leases is not None:
-            yield from self.manage(self.leases.start(now))
+            yield from self.manage(self.leases.start(now), now)
             if self.founder and self.place.incarnation:
-                yield from self.manage(self.leases.join(now))
+                yield from self.manage(self.leases.join(now), now)
 
     def join(self, now: int) -> Effects:
         """Take part in the gossip, from the first event that comes on, and get a ticket."""
         self.late_comer = self.late_comer or not self.view.member
         self.view.join()
         if self.leases is not None:
-            yield from self.manage(self.leases.join(now))
+            yield from self.manage(self.leases.join(now), now)
 
     def leave(self, now: int) -> Effects:
         """Say farewell, give the ticket back, and multicast no more until it joins again."""
         self.view.leave()
         if self.leases is not None:
-            yield from self.manage(self.leases.leave(now))
+            yield from self.manage(self.leases.leave(now), now)
 
     def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
         """On creating an event: stamp it, hand it to PrCast, keep a copy, and deliver it here."""
@@ -183,16 +203,25 @@ class Cluster(Causality):
         event = Event(self.me, self.sent, payload, now, ticket=self.ticket, t=t)
         self.prcast.multicast(event)
         self.keep(event.eid, event)
+        if self.leases is not None:
+            yield Note("stamp", self.stamp(event))
         if skipped := self.clock.lacks(event):  # of this ticket's owner before
             yield Count("skipped", skipped)
         yield from self.deliver(event)
         yield from self.drain()
 
+    @staticmethod
+    def stamp(event: Event) -> dict[str, Any]:
+        """An event's two names."""
+        ticket, clock = event.eid
+        stamp = {"ticket": ticket, "epoch": clock >> SEQUENCE_BITS, "number": clock & NUMBERS}
+        return {"source": event.source, "seq": event.seq, **stamp}
+
     def receive(self, message: Message, sender: int, now: int) -> Effects:
         """Gossip, a request for events, or an event that was asked for."""
         if isinstance(message, LEASE_MESSAGES):
             if self.leases is not None:
-                yield from self.manage(self.leases.receive(message, sender, now))
+                yield from self.manage(self.leases.receive(message, sender, now), now)
         elif not self.view.member:
             yield Discard(message, "outside")
         elif isinstance(message, Gossip):
@@ -209,7 +238,7 @@ class Cluster(Causality):
             return
         if timer[0] == TICKETS:
             if self.leases is not None:
-                yield from self.manage(self.leases.timeout(timer, now))
+                yield from self.manage(self.leases.timeout(timer, now), now)
             return
         yield from self.waited(*timer)
 

@@ -8,6 +8,9 @@
     {"t":20,"node":4,"event":"restart","incarnation":1}
     {"t":30,"node":4,"event":"leave"}
     {"t":40,"node":4,"event":"join"}
+    {"t":50,"node":4,"event":"tickets","owns":2,"epoch":1,"until":250,"assigns":[1,0],"from":90}
+    {"t":60,"node":4,"event":"stamp","source":4,"seq":8,"ticket":2,"epoch":1,"number":1}
+    {"t":70,"node":4,"event":"tickets","owns":null}
 
 ``t`` is the run's clock in nanoseconds; (source, seq) is the message's name; ``to`` is null for all
 processes, the sender included, or the list of them; ``payload`` and ``control`` are the bytes of data
@@ -16,14 +19,19 @@ come first has no name.
 After ``crash`` a node does nothing until ``restart``; what is restarted has forgotten everything, and
 numbers its messages from ``Place.base`` on, so that no name is used twice. ``leave`` and ``join`` are
 what the application asked for; when the protocol has done it is the protocol's affair.
+Where tickets are on lease, ``tickets`` says what holds of a node until it says so again: which ticket
+it owns until when (null: for good), and which others it may give away meanwhile, not before ``from``.
+``stamp`` says with which ticket, epoch and number it has made the message that it has just sent.
 A file may hold many nodes. Readers ignore keys and events that they do not know. The oracle and
 the digest read this and nothing else of what a node does, so it is versioned with the run directory.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from protocols import MessageId
 
@@ -103,6 +111,11 @@ class EventLog:
     def join(self, t: int, node: int) -> None:
         """A node's application wants to be a member."""
         self._add(f'{{"t":{t},"node":{node},"event":"join"}}\n')
+
+    def note(self, t: int, node: int, event: str, facts: Mapping[str, Any]) -> None:
+        """What a protocol wants to be known: an event of its own."""
+        line = {"t": t, "node": node, "event": event, **facts}
+        self._add(json.dumps(line, separators=(",", ":")) + "\n")
 
     def _add(self, line: str) -> None:
         self._lines.append(line)

@@ -21,6 +21,7 @@ from protocols import (
     Message,
     MessageId,
     Multicast,
+    Note,
     Protocol,
     Send,
     SetTimer,
@@ -160,6 +161,8 @@ class Node:
                 self.network.cancel_timer(self, effect.timer)
             elif isinstance(effect, Count):
                 self.meter.counted[effect.name] += effect.amount
+            elif isinstance(effect, Note):
+                self.log.note(now, self.id, *effect)
             else:
                 raise TypeError(f"{self.protocol.name} yields {effect!r}, which is no effect")
 

@@ -95,6 +95,8 @@ def run_experiment(
             figures |= local_figures(directory.path, groups) if groups else {}
         if verdict.optimistic:
             figures["lost_deliveries"] = verdict.count("loss")
+        if verdict.tickets:
+            figures["ticket_conflicts"] = len(verdict.conflicts)
         summary = {
             "experiment": experiment.name,
             "protocol": experiment.protocol.name,

@@ -20,6 +20,7 @@ from protocols import (
     Hold,
     Message,
     MessageId,
+    Note,
     Place,
     Protocol,
     Send,
@@ -150,7 +151,7 @@ class Rounds:
                 self.discarded[effect.reason] += 1
             elif isinstance(effect, Hold):
                 self.holds.append((me, effect.message.id))
-            else:
+            elif not isinstance(effect, Note):
                 raise TypeError(effect)
 
     def deliver(self, me: int, message: Message) -> None:

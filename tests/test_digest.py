@@ -48,6 +48,10 @@ VARIANTS: dict[str, dict[str, Any]] = {
             {"kind": "reordering", "rate": 0.1},
         ],
     },
+    "tickets": {
+        "protocol": {"name": "cluster", "dynamic_tickets": True, "round_ms": 40.0},
+        "workload": {**BASE["workload"], "settle_ms": 900},
+    },
     "counters": {"protocol": {"name": "timestamp"}, "packets": "counters"},
 }
 

@@ -7,6 +7,7 @@ a destination of m' that delivers m must have delivered m' first.
 
 The way of a run through the modules: ``logs`` reads, ``history`` rebuilds happens-before, ``judge``
 holds each node's log against it, ``paths`` says why for what is shown, ``verdict`` is the answer.
+``tickets`` stands apart: it judges who owned which ticket when, and there believes the run's clock.
 
 Optimistic protocols promise less: a destination that delivers both m' and m delivers m' first, but it
 may lose either. What is lost is then counted, and is no fault.
@@ -39,11 +40,14 @@ from testbed.check.logs import (
     read_nodes,
 )
 from testbed.check.paths import Step
+from testbed.check.tickets import CONFLICTS, Conflict, find_conflicts, tickets_in
 from testbed.check.verdict import Finding, Verdict, Violation, Where, finding
 
 __all__ = [
     "APART",
+    "CONFLICTS",
     "FAULTS",
+    "Conflict",
     "Event",
     "Finding",
     "Malformed",
@@ -117,6 +121,8 @@ def _judge(logs: Logs, tell: Callable[[int, int], None], optimistic: bool) -> Ve
         crashed=tuple(sorted(judge.crashed)),
         problems=tuple(logs.problems),
         optimistic=optimistic,
+        tickets=tickets_in(logs.tickets),
+        conflicts=find_conflicts(logs.tickets, judge.doubtful),
         judge=judge,
     )
 

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import json
 from array import array
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from testbed.check.tickets import Claim, Stamp, read_claim, read_stamp
 
 Name = tuple[int, int]
 Progress = Callable[[int, int], None]
@@ -33,6 +36,11 @@ class Event(NamedTuple):
     seq: int = -1
     to: Collection[int] | None = None
     t: int = 0
+    facts: Mapping[str, Any] | None = None  # the keys that only some events have
+
+    def line(self) -> Mapping[str, Any]:
+        """As it would be read from a file."""
+        return self._asdict() if self.facts is None else {**self._asdict(), **self.facts}
 
 
 class Malformed(NamedTuple):
@@ -89,6 +97,7 @@ class Logs:
         self.to: dict[int, Collection[int] | None] = {}  # of each message sent
         self.forged: list[tuple[int, int]] = []  # (node, number)
         self.resent: list[tuple[int, int]] = []
+        self.tickets: dict[int, list[Claim | Stamp]] = defaultdict(list)  # by node
         self.malformed = 0
         self.malformed_lines: list[Malformed] = []
         self.doubtful: set[int] = set()
@@ -110,9 +119,15 @@ class Logs:
                 number = self._number(line["source"], line["seq"])
                 log.held_times.append(line["t"])
                 log.held.append(number)
-            elif event == "crash" and log.crash is None:
-                log.crash = len(log.events)
+            elif event == "stamp":
+                self.tickets[node].append(read_stamp(node, line))
+            elif event == "tickets":
+                self.tickets[node].append(read_claim(line))
+            elif event == "crash":
+                log.crash = len(log.events) if log.crash is None else log.crash
+                self._disown(node, line)
             elif event == "restart":
+                self._disown(node, line)
                 process = min(0, self.nodes[0]) - len(self.home) - 1  # a number that no node has
                 self.of[process], self.home[process] = log.begin_anew(), node
         except KeyError as error:
@@ -148,6 +163,11 @@ class Logs:
             log.events.append(~number)
             self.to[number] = to
 
+    def _disown(self, node: int, line: Mapping[str, Any]) -> None:
+        """Whoever has crashed owns no ticket."""
+        if node in self.tickets:
+            self.tickets[node].append(read_claim({"t": line["t"], "owns": None}))
+
     def knows(self, node: object) -> bool:
         """Whether the run has this node."""
         return type(node) is int and node in self._known
@@ -167,7 +187,7 @@ def logs_in_memory(
         log = logs.of[node] = NodeLog()
         for index, event in enumerate(events[node], 1):
             try:
-                logs.add(log, node, event._asdict())
+                logs.add(log, node, event.line())
             except LineError as error:
                 logs.reject(f"node {node}", index, str(error))
                 logs.doubtful.add(node)

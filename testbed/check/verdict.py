@@ -13,6 +13,7 @@ from testbed.check.history import History
 from testbed.check.judge import APART, FAULTS, Judge
 from testbed.check.logs import Malformed, Name
 from testbed.check.paths import Step, shortest_path
+from testbed.check.tickets import CONFLICTS, Conflict
 
 SHOWN = 20
 TOLERATED_BY_OPTIMISTS = {"gap", "loss"}
@@ -79,6 +80,8 @@ class Verdict:
     crashed: tuple[int, ...] = ()
     problems: tuple[str, ...] = ()
     optimistic: bool = False
+    tickets: int = 0  # that were owned or used
+    conflicts: tuple[Conflict, ...] = field(default=(), repr=False)
     judge: Judge | None = field(default=None, repr=False)
 
     @property
@@ -99,15 +102,18 @@ class Verdict:
     def faults(self) -> tuple[str, ...]:
         """The kinds that were found and are faults of a protocol that makes such promises."""
         tolerated = TOLERATED_BY_OPTIMISTS if self.optimistic else ()
-        return tuple(kind for kind in FAULTS if self.count(kind) and kind not in tolerated)
+        kinds = (*FAULTS, *CONFLICTS)
+        return tuple(kind for kind in kinds if self.count(kind) and kind not in tolerated)
 
     @property
     def counts(self) -> dict[str, int]:
-        """How often each kind was found; the kinds are those of FAULTS and APART."""
-        return {kind: self.count(kind) for kind in (*FAULTS, *APART)}
+        """How often each kind was found; the kinds are those of FAULTS, CONFLICTS and APART."""
+        return {kind: self.count(kind) for kind in (*FAULTS, *CONFLICTS, *APART)}
 
     def count(self, kind: str) -> int:
         """How often a kind was found."""
+        if kind in CONFLICTS:
+            return sum(conflict.kind == kind for conflict in self.conflicts)
         return len(self.found[kind].slots) if kind in self.found else 0
 
     def where(self, kind: str, limit: int | None = None) -> list[tuple[int, Name]]:
@@ -134,6 +140,8 @@ class Verdict:
         for kind in (*self.faults, *APART):
             if kind in ("order", "gap"):
                 shown = [str(v) for v in violations if v.kind == kind]
+            elif kind in CONFLICTS:
+                shown = [c.sentence for c in self.conflicts if c.kind == kind][:limit]
             else:
                 where = self.where(kind, limit)
                 shown = [_SENTENCES[kind].format(n, _m(name)) for n, name in where]
@@ -158,6 +166,8 @@ class Verdict:
                 for kind in (*FAULTS, *APART)
                 if self.count(kind)
             },
+            "tickets": self.tickets,
+            "conflicts": [conflict._asdict() for conflict in self.conflicts[:limit]],
             "malformed": [line._asdict() for line in self.malformed_lines[:limit]],
             "missing": list(self.missing),
             "damaged": list(self.damaged),
@@ -167,11 +177,14 @@ class Verdict:
         }
 
     def _headline(self) -> str:
-        found = [f"{self.count(kind)} × {FAULTS[kind]}" for kind in self.faults]
+        words = FAULTS | CONFLICTS
+        found = [f"{self.count(kind)} × {words[kind]}" for kind in self.faults]
         size = f"{self.messages} messages, {self.deliveries} deliveries, {self.nodes} nodes"
         if self.optimistic:
             lost = self.count("loss")
             size += f", {lost} of {self.due} deliveries lost ({lost / max(1, self.due):.2%})"
+        if self.tickets:
+            size += f", {self.tickets} tickets"
         return f"{self.verdict}: {size}" + (f"; {', '.join(found)}" if found else "")
 
     @staticmethod

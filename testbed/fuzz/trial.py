@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -58,6 +59,10 @@ class MemoryLog:
         """The oracle does not look at these."""
 
     join = leave
+
+    def note(self, t: int, node: int, event: str, facts: Mapping[str, Any]) -> None:
+        """What a protocol wants to be known."""
+        self.events[node].append(Event(event, t=t, facts=facts))
 
     def crash(self, t: int, node: int) -> None:
         """A node's process is gone."""

@@ -86,6 +86,7 @@ def test_gossip_as_in_the_simulator_and_a_killed_and_a_lonely_coordinator(tmp_pa
     verdict = check_run(harmed)
     assert verdict.ok
     assert verdict.crashed == (KILLED,)
+    assert verdict.tickets == 6  # none of which had two owners, or the verdict would say so
     here, there = deliveries(harmed, 20), deliveries(harmed, AWAY)
     sources = Counter(source for _, source in here)
     assert 0 < sources[KILLED] < 4

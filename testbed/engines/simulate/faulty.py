@@ -115,7 +115,7 @@ class _Watched:
 
     def __init__(self, log: EventLog, tell: Callable[[int], None]) -> None:
         self.send, self.hold = log.send, log.hold
-        self.join, self.leave = log.join, log.leave
+        self.join, self.leave, self.note = log.join, log.leave, log.note
         self._deliver, self._tell = log.deliver, tell
         self._count = 0
 
