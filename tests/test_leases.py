@@ -21,7 +21,8 @@ from protocols.broken.leases import (
     Timeless,
 )
 from protocols.tickets import LEASE_MESSAGES, Granted, Leases, LeaseSettings, Revoked
-from protocols.tickets.lease_messages import Accept, Alive, Voter
+from protocols.tickets.lease_messages import Accept, Alive, Link, Voter
+from protocols.tickets.messages import Member
 from protocols.tickets.voting import needed, refusing
 from protocols.wire import Codec, Message
 from tests.ring import MS, ROUND, ViolationError, World, storm
@@ -260,6 +261,28 @@ def hears_late(kind: type[Leases]) -> bool:
 def test_a_vote_that_is_late_prolongs_nothing() -> None:
     assert not hears_late(Leases)
     assert hears_late(LateVotes)
+
+
+def test_an_answer_to_a_poll_before_a_crash_is_none_to_a_poll_after_it() -> None:
+    machine = Leases(Place(0, 3, incarnation=1), 3, {2: 1, 0: 2}, RULES)
+    list(machine.join(0))
+    links = [Link(Member(p, t, n), 0, ()) for p, t, n in ((0, 1, 1), (2, 0, 0), (1, 2, 0))]
+    child = links[0]._replace(voters=(Voter(1, 0), Voter(2, 0)))
+    accept = Accept(
+        1,
+        0,
+        number=machine.number,
+        parent=links[2].member,
+        child=child,
+        succ=links[1],
+        after=links[2],
+        view=(None,) * 3,
+    )
+    list(machine.receive(accept, 1, 0))
+    list(machine.receive(Alive(2, 0, number=1, voter=Voter(2, 0)), 2, 0))
+    assert machine.owns(0) is None
+    list(machine.receive(Alive(2, 0, number=machine.polls, voter=Voter(2, 0)), 2, 0))
+    assert machine.owns(0) == 1
 
 
 def changing(kind: type[Leases]) -> World:

@@ -36,7 +36,7 @@ from protocols.tickets.lease_messages import (
     Voter,
 )
 from protocols.tickets.messages import CJoin, Member, Reject
-from protocols.tickets.voting import QUARTERS, ROUND, LeaseSettings
+from protocols.tickets.voting import ROUND, LeaseSettings
 
 
 class Leases(Excluding):
@@ -51,7 +51,7 @@ class Leases(Excluding):
     ) -> None:
         super().__init__(place, tickets, founders, settings or LeaseSettings())
         self.founders = dict(founders)
-        self.quarter = 0
+        self.part = 0
         self.waiting: dict[int, int] = {}  # CJOIN: who, and the request's number
         self.linking_end = 0
         self.contact: int | None = None
@@ -77,7 +77,7 @@ class Leases(Excluding):
     def begin(self, now: int) -> TicketEffects:
         """The first poll, which decides whether the process is a member at all."""
         self.linking_end = now + self.settings.lease_ns
-        self.confirmed, self.silence, self.quarter, self.unheard = False, 0, 0, 0
+        self.confirmed, self.silence, self.part, self.unheard = False, 0, 0, 0
         self.exclusion, self.quarantine_end = None, 0
         yield CancelTimer(JOIN)
         yield from self.poll(now)
@@ -159,8 +159,8 @@ class Leases(Excluding):
         if self.lapsed(now):
             yield from self.disconnect()
         elif timer == ROUND and self.member is not None:
-            self.quarter = (self.quarter + 1) % QUARTERS
-            yield from self.remind(now) if self.quarter else self.round(now)
+            self.part = (self.part + 1) % self.settings.parts
+            yield from self.remind(now) if self.part else self.round(now)
         elif timer == JOIN and self.state == "joining":
             self.view = [None if p == self.contact else p for p in self.view]
             yield from self.ask()
@@ -180,7 +180,7 @@ class Leases(Excluding):
         yield from self.arm()
 
     def remind(self, now: int) -> TicketEffects:
-        """A quarter of a round has passed: send again what has not been answered."""
+        """Some of a round has passed: send again what has not been answered."""
         yield from self.poll_again()
         if self.exclusion is not None:
             yield from self.request(now)

@@ -37,7 +37,6 @@ from protocols.tickets.lease_messages import (
 from protocols.tickets.messages import Member
 
 ROUND = ("tickets", "round")
-QUARTERS = 4
 NOWHERE = Link(Member(0, 0, 0), 0, ())
 
 
@@ -45,13 +44,14 @@ NOWHERE = Link(Member(0, 0, 0), 0, ())
 class LeaseSettings:
     """``k`` of 2k+1 neighbours may fail; ``delay_ns`` is the longest delay that is tolerated, δ.
 
-    A round should be longer than a gossip takes, and than eight delays: what has not been answered
-    is sent again after each quarter.
+    A round should be longer than a gossip takes, and each of its ``parts`` than two delays: what has
+    not been answered is sent again after each part.
     """
 
     k: int = 2
     round_ns: int = 1_000_000_000
     delay_ns: int = 100_000_000
+    parts: int = 4
 
     @property
     def lease_ns(self) -> int:
@@ -102,7 +102,7 @@ class Voting(Tickets):
         self.member: Member | None = None
         self.clock = 0  # no ticket that is coordinated here has had an epoch above it
         self.lease_end = 0
-        self.polls = 0
+        self.polls = place.base  # no answer to a poll before a crash is one to a poll after it
         self.question: Question | None = None
         self.L: Voters = ()
         self.version = 0  # how often L has changed
@@ -254,5 +254,5 @@ class Voting(Tickets):
         self.state = state
 
     def arm(self) -> TicketEffects:
-        """The next quarter of a round."""
-        yield SetTimer(ROUND, self.settings.round_ns // QUARTERS)
+        """The next part of a round."""
+        yield SetTimer(ROUND, self.settings.round_ns // self.settings.parts)
