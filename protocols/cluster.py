@@ -4,7 +4,7 @@ Gidenstam, Koldehofe, Papatriantafilou & Tsigas, "Scalable Group Communication S
 Configurable Levels of Consistency", 2011, sections 3 and 5, Algorithm 5.
 
 Only who owns one of n tickets may multicast; the rest receive. Tickets stay with their first owners,
-or are on lease, joined for and left (``protocols.tickets``). An event's clock entry is its ticket's
+or are joined for and left (``protocols.tickets``). An event's clock entry is its ticket's
 epoch and a sequence number, one integer that grows. A ticket that is handed on with its last number
 goes on in its epoch; one whose last number nobody knows begins a new epoch, and no event ever waits
 for one of an older epoch.
@@ -25,15 +25,19 @@ from protocols.events import NUMBERS, Event, EventGossip, Recover
 from protocols.gossip import Gossip, GossipSettings, PrCast
 from protocols.tickets import (
     LEASE_MESSAGES,
+    TICKET_MESSAGES,
     Granted,
     Leases,
     LeaseSettings,
     Revoked,
+    Ring,
     TicketEffects,
+    Tickets,
 )
 from protocols.wire import Message
 
 ROUND = "round"
+MANAGEMENT = tuple(dict.fromkeys((*TICKET_MESSAGES, *LEASE_MESSAGES)))
 TICKETS = "tickets"  # what the names of the timers of their management begin with
 NOTHING: dict[str, Any] = {"owns": None}
 
@@ -46,8 +50,9 @@ class Cluster(Causality):
     wire_id: ClassVar[int] = 10
     rests: ClassVar[bool] = False
     optimistic: ClassVar[bool] = True
-    messages: ClassVar[tuple[type[Message], ...]] = (EventGossip, Event, Recover, *LEASE_MESSAGES)
-    management: ClassVar[type[Leases]] = Leases
+    messages: ClassVar[tuple[type[Message], ...]] = (EventGossip, Event, Recover, *MANAGEMENT)
+    ring: ClassVar[type[Ring]] = Ring
+    leases: ClassVar[type[Leases]] = Leases
 
     @dataclass(frozen=True)
     class Settings(GossipSettings):
@@ -56,13 +61,14 @@ class Cluster(Causality):
         ``recovery_buffer`` is in events; 0 is the paper's 2npT', from ``events_per_round``, which is
         the paper's np, and T', the rounds for which anybody may need an event. Unless ``causal``,
         no event waits for another, and what comes after an event that it precedes is lost. With
-        ``dynamic_tickets`` tickets are on lease, and processes join and leave to get and to give
-        them; ``lease_round_ms`` is longer than an event is spread, and than eight delays.
+        ``management`` processes join and leave to get and to give tickets: in a "ring" where nothing
+        fails and channels are reliable, Algorithm 1, or on "leases", Algorithms 2 to 4, for which
+        ``lease_round_ms`` is longer than an event is spread, and than eight delays.
         """
 
         coordinators: int = 0
         tickets: int = 0
-        dynamic_tickets: bool = False
+        management: Literal["none", "ring", "leases"] = "none"
         lease_round_ms: float = 1000.0
         causal: bool = True
         recovery: Literal["none", "source", "any"] = "any"
@@ -113,11 +119,18 @@ class Cluster(Causality):
         self.seq = 0
         self.founder = self.me in founders
         self.claimed = NOTHING
-        self.leases: Leases | None = None
-        if settings.dynamic_tickets:
-            self.leases = self.management(place, tickets, founders, settings.leases)
+        self.manager: Tickets | None = None
+        if settings.management == "ring":
+            self.manager = self.ring(place, tickets, founders, settings.leases.round_ns)
+        elif settings.management == "leases":
+            self.manager = self.leases(place, tickets, founders, settings.leases)
         elif self.founder:
             self.own(self.me, place.incarnation)
+
+    @classmethod
+    def needs_fifo(cls, settings: Any) -> bool:
+        """Algorithm 1 does."""
+        return bool(settings.management == "ring")
 
     # Tickets
 
@@ -153,15 +166,16 @@ class Cluster(Causality):
 
     def claim(self, now: int) -> dict[str, Any]:
         """What the process owns from now on, and may give away, as long as nothing happens to it."""
-        leases = self.leases
-        if leases is None or (ticket := leases.owns(now)) is None:
+        manager = self.manager
+        if manager is None or (ticket := manager.owns(now)) is None:
             return NOTHING
+        since = manager.assigns_from()
         return {
             "owns": ticket,
             "epoch": self.seq >> SEQUENCE_BITS,
-            "until": leases.lease_end if leases.L else None,
-            "assigns": leases.assignable(max(now, leases.quarantine_end)),
-            "from": leases.quarantine_end,
+            "until": manager.owns_until(),
+            "assigns": manager.assignable(max(now, since)),
+            "from": since,
         }
 
     # What happens to the process.
@@ -169,30 +183,30 @@ class Cluster(Causality):
     def start(self, now: int) -> Effects:
         """Rounds begin anywhere in a round, so that not all gossip at once."""
         yield SetTimer(ROUND, self.place.rng.randrange(self.round))
-        if self.leases is not None:
-            yield from self.manage(self.leases.start(now), now)
+        if self.manager is not None:
+            yield from self.manage(self.manager.start(now), now)
             if self.founder and self.place.incarnation:
-                yield from self.manage(self.leases.join(now), now)
+                yield from self.manage(self.manager.join(now), now)
 
     def join(self, now: int) -> Effects:
         """Take part in the gossip, from the first event that comes on, and get a ticket."""
         self.late_comer = self.late_comer or not self.view.member
         self.view.join()
-        if self.leases is not None:
-            yield from self.manage(self.leases.join(now), now)
+        if self.manager is not None:
+            yield from self.manage(self.manager.join(now), now)
 
     def leave(self, now: int) -> Effects:
         """Say farewell, give the ticket back, and multicast no more until it joins again."""
         self.view.leave()
-        if self.leases is not None:
-            yield from self.manage(self.leases.leave(now), now)
+        if self.manager is not None:
+            yield from self.manage(self.manager.leave(now), now)
 
     def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
         """On creating an event: stamp it, hand it to PrCast, keep a copy, and deliver it here."""
         if self.ticket is None:
             raise ValueError(f"process {self.me} has no ticket and must wait for one")
         self.sent += 1
-        if self.leases is not None and self.leases.owns(now) is None:
+        if self.manager is not None and self.manager.owns(now) is None:
             yield Discard(
                 Message(self.me, self.sent, payload, now), "no lease"
             )  # it slept too long
@@ -203,7 +217,8 @@ class Cluster(Causality):
         event = Event(self.me, self.sent, payload, now, ticket=self.ticket, t=t)
         self.prcast.multicast(event)
         self.keep(event.eid, event)
-        if self.leases is not None:
+        if self.manager is not None:
+            self.manager.last = self.seq & NUMBERS
             yield Note("stamp", self.stamp(event))
         if skipped := self.clock.lacks(event):  # of this ticket's owner before
             yield Count("skipped", skipped)
@@ -219,9 +234,9 @@ class Cluster(Causality):
 
     def receive(self, message: Message, sender: int, now: int) -> Effects:
         """Gossip, a request for events, or an event that was asked for."""
-        if isinstance(message, LEASE_MESSAGES):
-            if self.leases is not None:
-                yield from self.manage(self.leases.receive(message, sender, now), now)
+        if isinstance(message, MANAGEMENT):
+            if self.manager is not None:
+                yield from self.manage(self.manager.receive(message, sender, now), now)
         elif not self.view.member:
             yield Discard(message, "outside")
         elif isinstance(message, Gossip):
@@ -237,8 +252,8 @@ class Cluster(Causality):
             yield from self.gossip()
             return
         if timer[0] == TICKETS:
-            if self.leases is not None:
-                yield from self.manage(self.leases.timeout(timer, now), now)
+            if self.manager is not None:
+                yield from self.manage(self.manager.timeout(timer, now), now)
             return
         yield from self.waited(*timer)
 
@@ -267,6 +282,6 @@ class Cluster(Causality):
 
     def deliver(self, event: Event) -> Effects:
         """Who multicasts with a ticket owns it."""
-        if self.leases is not None:
-            self.leases.heard(event.ticket, event.source)
+        if self.manager is not None:
+            self.manager.heard(event.ticket, event.source)
         yield from super().deliver(event)

@@ -32,6 +32,8 @@ def deliver(source: int, seq: int, t: int = 0) -> Event:
 
 
 CRASH = Event("crash")
+LEAVE = Event("leave")
+JOIN = Event("join")
 
 
 def found(verdict: Verdict) -> Found:
@@ -190,6 +192,31 @@ def test_crash_excuses_gaps_only_after_it() -> None:
     after = check_events([0, 1], {0: sends, 1: [CRASH, Event("restart"), deliver(0, 2)]})
     assert found(after) == {"excused_gap": [(1, (0, 2))], "excused": [(1, (0, 1))]}
     assert after.ok
+
+
+def test_a_node_that_left_is_owed_nothing_until_others_know_that_it_is_back() -> None:
+    away = {0: [send(0, 1), deliver(0, 1)], 1: [LEAVE]}
+    assert found(check_events([0, 1], away)) == {"left": [(1, (0, 1))]}
+    assert check_events([0, 1], away).ok
+    hello = [LEAVE, JOIN, send(1, 1, [0])]
+    knows = {0: [send(0, 1, [1]), deliver(1, 1), send(0, 2, [1])], 1: hello}
+    assert found(check_events([0, 1], knows)) == {"left": [(1, (0, 1))], "loss": [(1, (0, 2))]}
+    knows[1] = [*hello, deliver(0, 2)]
+    assert found(check_events([0, 1], knows)) == {"left": [(1, (0, 1))]}
+
+
+def test_a_node_that_left_has_no_gaps_before_and_order_always() -> None:
+    sends = [send(0, 1, [1]), send(0, 2, [1])]
+    for before in ([deliver(0, 2), LEAVE, JOIN], [LEAVE, deliver(0, 2), JOIN]):
+        assert check_events([0, 1], {0: sends, 1: before}).faults == ("gap",)
+    after = check_events([0, 1], {0: sends, 1: [LEAVE, JOIN, deliver(0, 2)]})
+    assert after.ok
+    turned = [LEAVE, JOIN, deliver(0, 2), deliver(0, 1)]
+    assert check_events([0, 1], {0: sends, 1: turned}).faults == ("order",)
+
+
+def test_to_join_without_having_left_excuses_nothing() -> None:
+    assert check_events([0, 1], {0: [send(0, 1, [1])], 1: [JOIN]}).faults == ("loss",)
 
 
 def test_a_node_without_a_log_leaves_doubt_but_hides_no_proof() -> None:
@@ -449,7 +476,22 @@ class Brute:
             "gap": lambda at: at is None,
         }[kind]
         past = (x for x in self.sends if (x, effect) in self.before)
+        if kind == "gap":
+            past = (x for x in past if self.owed(x, node, self.first[node, effect]))
         return {x for x in past if node in self.addressed(x) and late(self.first.get((node, x)))}
+
+    def owed(self, name: Name, node: int, upto: int) -> bool:
+        """Whether a node had never been away by then, or its return was known to who sent this."""
+        back = -1
+        for at, event in enumerate(self.logs.get(node, [])[:upto]):
+            back = at if event.event == "join" and self.was_away(node, at) else back
+        since = [x for x, (sender, at) in self.sends.items() if sender == node and at > back]
+        return back < 0 or any(x == name or (x, name) in self.before for x in since)
+
+    def was_away(self, node: int, upto: int) -> bool:
+        """Whether the node's last word on it was that it leaves."""
+        words = [e.event for e in self.logs.get(node, [])[:upto] if e.event in ("leave", "join")]
+        return words[-1:] == ["leave"]
 
     def judge(self) -> None:
         missing = set(range(self.nodes)) - set(self.logs)
@@ -471,9 +513,12 @@ class Brute:
             for node in self.addressed(name):
                 if (node, name) in self.first:
                     continue
+                end = len(self.logs.get(node, []))
                 kind = (
                     "excused" if node in self.crash else "unjudged" if node in missing else "loss"
                 )
+                if kind == "loss" and (self.was_away(node, end) or not self.owed(name, node, end)):
+                    kind = "left"
                 add("orphaned" if kind == "loss" and name[0] in self.crash else kind, node, name)
 
     def relays(self, causes: set[Name], effect: Name) -> int:
@@ -514,7 +559,7 @@ def invent(seed: int, nodes: int, size: int, lies: bool) -> Execution:
             recent = -1 - int(len(sent) * rng.random() ** 2)
             log.append(deliver(*sent[recent]))
         elif action < 0.985:
-            log.append(rng.choice([CRASH, Event("hold", 0, 1)]))
+            log.append(rng.choice([CRASH, LEAVE, JOIN, JOIN, Event("hold", 0, 1)]))
         elif lies:
             log.append(deliver(rng.randrange(nodes + 1), rng.randrange(40)))
     if lies and rng.random() < 0.4:

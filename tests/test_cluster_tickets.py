@@ -24,7 +24,7 @@ from tests.rounds import MS, Rounds
 
 LEASE_ROUND_MS = 200.0
 CHOSEN: dict[str, Any] = {
-    "dynamic_tickets": True,
+    "management": "leases",
     "lease_round_ms": LEASE_ROUND_MS,
     "coordinators": 6,
     "tickets": 8,
@@ -56,7 +56,7 @@ class Cast(Rounds):
 
     def look(self) -> None:
         """No ticket has two owners, or may be given away by two."""
-        alive = {p.me: p.leases for p in self.protocols if p.me not in self.dead}
+        alive = {p.me: p.manager for p in self.protocols if p.me not in self.dead}
         check(alive, lambda me: self.now)
         self.at(self.now + 5 * MS, self.look)
 
@@ -136,7 +136,7 @@ def test_no_ticket_and_no_event_name_is_ever_used_twice(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(1, 21))
 def test_no_ticket_has_two_owners_in_a_simulation_in_any_weather(seed: int) -> None:
     document = draw(Cluster, seed)
-    document["protocol"] |= {"dynamic_tickets": True, "lease_round_ms": 50.0}
+    document["protocol"] |= {"management": "leases", "lease_round_ms": 50.0}
     document |= {"channel": "raw", "links": {"delay_ms": [0.1, 5.0]}}
     document["workload"]["settle_ms"] = 1000.0
     experiment = parse(document, Path("any-weather"))[0]
@@ -147,7 +147,7 @@ def test_no_ticket_has_two_owners_in_a_simulation_in_any_weather(seed: int) -> N
     def look() -> None:
         nonlocal owned
         here: list[Any] = [n.protocol for n in simulation.nodes if n.id not in simulation.dead]
-        alive = {protocol.me: protocol.leases for protocol in here}
+        alive = {protocol.me: protocol.manager for protocol in here}
         check(alive, lambda me: scheduler.now)
         owned += sum(leases.owns(scheduler.now) is not None for leases in alive.values())
 
@@ -173,9 +173,9 @@ def test_one_that_is_started_again_joins_for_a_ticket_again() -> None:
         Cluster(Place(1, 8, incarnation=incarnation), Cluster.Settings(**CHOSEN))
         for incarnation in (0, 1)
     )
-    assert isinstance(first.leases, Leases)
+    assert isinstance(first.manager, Leases)
     list(first.start(0))
-    assert first.leases.state == "linking"
-    assert again.leases is not None
+    assert first.manager.state == "linking"
+    assert again.manager is not None
     list(again.start(0))
-    assert again.leases.state == "joining"
+    assert again.manager.state == "joining"

@@ -400,6 +400,26 @@ def test_a_process_leaves_while_messages_flow_and_joins_again() -> None:
     world.sound()
 
 
+def test_who_is_expelled_while_it_wants_to_leave_first_brings_what_it_sent() -> None:
+    world = flowers(3, levels=1)
+    world.run(30)
+    world.part([0])
+    world.run(5)
+    world.say(2, [0])
+    world.run(40)
+    world.crash(1)
+    world.leave(2)
+    world.run(50)
+    assert world.view(0) == (0,)
+    assert world.view(2) == (0, 1, 2)
+    world.part()
+    world.settle(3000)
+    assert world.delivered(0) == [(2, 1)]
+    world.run(500)
+    assert world.group(2).out
+    world.sound()
+
+
 # growing and shrinking
 
 
@@ -463,6 +483,20 @@ def test_servers_crash_while_groups_are_split_and_merged(seed: int) -> None:
     world.settle()
     world.sound()
     assert world.due() == 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_groups_are_merged_when_another_has_crashed_as_a_whole(seed: int) -> None:
+    world = growing(10, seed, group_size=2, merge_below=3, split_above=6, forget_ms=1500)
+    world.run(3)
+    for process in (4, 5):
+        world.crash(process)
+    world.run(1000)
+    world.settle()
+    world.sound()
+    assert world.due() == 0
+    world.run(3000)
+    assert sizes(world) == [4, 4]
 
 
 def test_those_who_talk_to_each_other_stay_together() -> None:

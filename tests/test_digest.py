@@ -49,7 +49,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
         ],
     },
     "tickets": {
-        "protocol": {"name": "cluster", "dynamic_tickets": True, "round_ms": 40.0},
+        "protocol": {"name": "cluster", "management": "leases", "round_ms": 40.0},
         "workload": {**BASE["workload"], "settle_ms": 900},
     },
     "counters": {"protocol": {"name": "timestamp"}, "packets": "counters"},

@@ -94,13 +94,173 @@ def test_every_kind_of_fault_is_drawn_for_each_protocol_that_may_meet_it() -> No
             protocol.optimistic or protocol.repairs
         )
         again = any("for_ms" in f for d in drawn for f in d["fault"] if f["kind"] == "crash")
-        assert again == protocol.optimistic
+        assert again == (protocol.optimistic or protocol.repairs)
         lines = [line for document in drawn for line in document["workload"]["send"]]
         assert any("answers" in line for line in lines)
         grouped = any("group" in line for line in lines)
         assert grouped == protocol.needs_groups
         some = any("to" in line for line in lines)
         assert some == (protocol.takes_subsets and not grouped)
+
+
+def daisies(send: list[Any], faults: list[Any], nodes: int = 6, **settings: Any) -> dict[str, Any]:
+    """An experiment with members, on a complete graph."""
+    chosen = {"heartbeat_ms": 20.0, "patience_ms": 70.0, "grace_ms": 210.0, "ack_ms": 1.0}
+    chosen |= settings
+    return {
+        "name": "members",
+        "seed": 1,
+        "protocol": {"name": "daisy", **chosen},
+        "topology": {"model": "pure-random", "nodes": nodes, "edge_probability": 1.0},
+        "links": {"delay_ms": 1.0},
+        "workload": {
+            "model": "script",
+            "send": send,
+            "settle_ms": 3 * chosen["grace_ms"] + 40 * chosen["heartbeat_ms"],
+        },
+        "fault": faults,
+    }
+
+
+def test_members_are_drawn_with_all_that_happens_to_them() -> None:
+    drawn = [draw(PROTOCOLS["daisy"], seed) for seed in range(1, 121)]
+    assert {d["protocol"]["levels"] for d in drawn} == {1, 2, 3, 4}
+    for setting in ("split_above", "merge_below"):
+        assert 10 < sum(setting in d["protocol"] for d in drawn) < 60
+    for kind in ("crash", "leave"):
+        ends = {"for_ms" in f for d in drawn for f in d["fault"] if f["kind"] == kind}
+        assert ends == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("faults", "settings", "allowed"),
+    [
+        ([{"kind": "partition", "nodes": [0], "for_ms": 500.0}], {}, True),
+        ([{"kind": "partition", "nodes": [0]}], {}, False),
+        ([{"kind": "partition", "nodes": [0], "for_ms": 50_000.0}] * 2, {}, False),
+        ([{"kind": "pause", "node": 0, "for_ms": 150.0}, {"kind": "crash", "node": 1}], {}, True),
+        ([{"kind": "pause", "node": 0, "for_ms": 300.0}, {"kind": "crash", "node": 1}], {}, False),
+        ([{"kind": "pause", "node": 0, "for_ms": 300.0}, {"kind": "leave", "node": 1}], {}, False),
+        ([{"kind": "crash", "node": 0}, {"kind": "crash", "node": 3}], {}, True),
+        ([{"kind": "crash", "node": node} for node in (0, 1, 2)], {}, True),
+        ([{"kind": "crash", "node": node} for node in (0, 1, 2, 3)], {}, False),
+        ([{"kind": "crash", "node": 0}, {"kind": "leave", "node": 3}], {"split_above": 5}, True),
+        ([{"kind": "crash", "node": 0}, {"kind": "crash", "node": 3}], {"split_above": 4}, False),
+        ([{"kind": "loss", "rate": 0.02}], {}, True),
+        ([{"kind": "loss", "rate": 0.2}], {}, False),
+        ([], {"safe": False}, True),
+        ([], {"safe": False, "early": True}, True),
+        ([{"kind": "crash", "node": 0}], {"safe": False}, False),
+        ([{"kind": "pause", "node": 0, "for_ms": 150.0}], {"safe": False}, False),
+        ([{"kind": "crash", "node": 0}], {"inside": "server"}, True),
+        ([{"kind": "crash", "node": node} for node in (0, 3)], {"inside": "server"}, False),
+        ([{"kind": "crash", "node": node} for node in (0, 3)], {"inside": "recipients"}, False),
+        (
+            [{"kind": "crash", "node": node} for node in (0, 3)],
+            {"inside": "recipients", "resilience": 2},
+            True,
+        ),
+        ([{"kind": "pause", "node": 0, "for_ms": 300.0}], {"inside": "recipients"}, False),
+        ([], {"patience_ms": 25.0}, False),
+    ],
+)
+def test_members_meet_nothing_beyond_the_limits_of_their_protocol(
+    faults: list[Any], settings: dict[str, Any], allowed: bool
+) -> None:
+    document = daisies([{"node": 0, "at_ms": 0.0}], faults, **{"group_size": 3, **settings})
+    trial = attempt(document)
+    assert (trial is not None) == allowed
+    assert trial is None or trial.wrong is None
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        pytest.param(
+            daisies([{"node": 0, "at_ms": 0.0}], [{"kind": "leave", "node": 0, "for_ms": 10.0}]),
+            id="who joins before it has left is back",
+        ),
+        pytest.param(
+            daisies(
+                [{"node": 0, "at_ms": 0.0}, {"node": 0, "at_ms": 0.81}],
+                [{"kind": "leave", "node": 0, "at_ms": 0.53, "for_ms": 100.0},
+                 {"kind": "crash", "node": 1}],
+                nodes=2,
+            ),
+            id="who cannot leave since another has crashed can stay",
+        ),
+        pytest.param(
+            daisies(
+                [{"node": 0, "at_ms": 10.55}, {"node": 4, "at_ms": 24.85}, {"node": 0, "at_ms": 22.0}],
+                [{"kind": "leave", "node": 0, "at_ms": 33.18}],
+                nodes=5, group_size=3, levels=4, ack_ms=0.0, split_above=2,
+                heartbeat_ms=50.0, patience_ms=500.0, grace_ms=1000.0,
+            ) | {"seed": 25},
+            id="a server that wants to leave relays what comes from above",
+        ),
+        pytest.param(
+            daisies(
+                [{"node": 5, "at_ms": 0.0, "to": [2, 3]}, {"node": 0, "at_ms": 0.0},
+                 {"node": 5, "at_ms": 0.0}],
+                [], group_size=1, levels=3, ack_ms=5.0, split_above=3, merge_below=4,
+            ) | {"seed": 1027},
+            id="who joins another group has not what is above it",
+        ),
+        pytest.param(
+            daisies(
+                [{"node": 2, "at_ms": 8.688}, {"node": 2, "answers": 0, "payload_bytes": 437},
+                 {"node": 3, "at_ms": 5.822, "payload_bytes": 84}],
+                [], group_size=2, heartbeat_ms=10.0, patience_ms=50.0, grace_ms=150.0, ack_ms=5.0,
+                merge_below=4,
+            ) | {
+                "seed": 2077,
+                "topology": {"model": "pure-random", "nodes": 7, "edge_probability": 0.6},
+                "links": {"delay_ms": 1.0, "bandwidth_mbit": [10.0, 100.0]},
+                "transport": {"routing": "delay", "mtu": 200},
+            },
+            id="who joins another group is admitted, though that changes the view above",
+        ),
+        pytest.param(
+            daisies(
+                [{"node": 7, "at_ms": 0.0}, {"node": 4, "answers": 0}, {"node": 2, "answers": 1},
+                 {"node": 4, "answers": 1}, {"node": 2, "answers": 3},
+                 {"node": 6, "answers": 3, "payload_bytes": 657}, {"node": 0, "answers": 4},
+                 {"node": 3, "answers": 4}, {"node": 2, "answers": 5}, {"node": 0, "at_ms": 0.0},
+                 {"node": 3, "at_ms": 943.511}, {"node": 7, "at_ms": 943.511}],
+                [{"kind": "partition", "nodes": [2, 6, 7], "at_ms": 23.7, "for_ms": 61.811},
+                 {"kind": "loss", "rate": 0.003}],
+                group_size=1, levels=1, heartbeat_ms=10.0, patience_ms=35.0, grace_ms=105.0,
+                ack_ms=1.0, inside="recipients",
+            ) | {
+                "seed": 10242,
+                "topology": {"model": "ring", "nodes": 8},
+                "links": {"delay_ms": 0.0, "bandwidth_mbit": [10.0, 100.0]},
+                "transport": {"routing": "delay", "mtu": 200},
+            },
+            id="two views of one number are proposed at once",
+        ),
+        pytest.param(
+            daisies([{"node": 1, "at_ms": 300.0}], [{"kind": "crash", "node": 2}], nodes=3),
+            id="who crashes at the very beginning says nothing",
+        ),
+    ],
+)  # fmt: skip
+def test_what_once_went_wrong_with_members_does_not(document: dict[str, Any]) -> None:
+    trial = attempt(document)
+    assert trial is not None
+    assert (trial.wrong, trial.sentence) == (None, "")
+
+
+def test_members_that_are_never_admitted_again_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    protocol: Any = PROTOCOLS["daisy"]
+    monkeypatch.setattr(protocol, "_return", lambda self, now: None)
+    away = [{"kind": "leave", "node": 1, "for_ms": 300.0}]
+    waits = attempt(daisies([{"node": 1, "at_ms": 100.0}], away))
+    assert waits is not None
+    assert (waits.wrong, "waits to send" in waits.sentence) == ("unrepaired", True)
+    lacks = attempt(daisies([{"node": 0, "at_ms": 2500.0}], away))
+    assert lacks is not None
+    assert (lacks.wrong, "never delivered" in lacks.sentence) == ("unrepaired", True)
 
 
 def test_what_does_not_end_or_raises_is_wrong_too(monkeypatch: pytest.MonkeyPatch) -> None:

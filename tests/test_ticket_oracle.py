@@ -22,8 +22,9 @@ from protocols.broken.leases import (
     SleepWalker,
     Timeless,
 )
+from protocols.broken.tickets import Printed
 from protocols.cluster import Cluster
-from protocols.tickets import Leases
+from protocols.tickets import Leases, Ring
 from testbed.check import CONFLICTS, Event, Verdict, check_events, check_run
 from testbed.cli import main
 from testbed.events import EventLog
@@ -218,7 +219,7 @@ def invent(seed: int, nodes: int, tickets: int, lines: int) -> Logs:
 
 def looked_at(logs: Logs, until: int) -> set[tuple[str, int, tuple[int, ...]]]:
     """What is wrong at any instant, from the line that each node wrote last."""
-    found = set()
+    found: set[tuple[str, int, tuple[int, ...]]] = set()
     for now in range(until):
         held: defaultdict[int, list[tuple[int, bool]]] = defaultdict(list)
         for node, log in logs.items():
@@ -358,7 +359,7 @@ FAR = {"coordinators": 5, "fault": [late(2, 4), late(0, 2), lost(2, 3, 500.0)]}
 
 
 def document(protocol: str, **scene: Any) -> dict[str, Any]:
-    chosen = {"dynamic_tickets": True, "lease_round_ms": 50.0, "round_ms": 20.0}
+    chosen = {"management": "leases", "lease_round_ms": 50.0, "round_ms": 20.0}
     if "coordinators" in scene:
         chosen["coordinators"] = scene["coordinators"]
     return {
@@ -384,7 +385,7 @@ def broken(management: type[Leases], monkeypatch: pytest.MonkeyPatch) -> str:
     class Broken(Cluster):
         name: ClassVar[str] = "broken-leases"
 
-    Broken.management = management
+    Broken.leases = management
     monkeypatch.setitem(PROTOCOLS, Broken.name, Broken)
     return Broken.name
 
@@ -461,9 +462,61 @@ def test_nor_has_it_one_with_crashes_partitions_joins_and_leaves(tmp_path: Path)
     assert 6 not in owned
 
 
+def churning(protocol: str) -> dict[str, Any]:
+    """Half of the processes leave and join again, one after the other, while a fifth of all is lost."""
+    rng = random.Random(1)
+    churn = [
+        {
+            "kind": "leave",
+            "node": rng.randrange(1, NODES),
+            "at_ms": rng.uniform(100, 1500),
+            "for_ms": rng.uniform(1, 300),
+        }
+        for _ in range(30)
+    ]
+    sends = [
+        {"node": node, "at_ms": at} for node in range(NODES) for at in range(50 + node, 2000, 150)
+    ]
+    scene = document(protocol, coordinators=4, fault=[*churn, {"kind": "loss", "rate": 0.05}])
+    scene["protocol"] |= {"management": "ring", "tickets": NODES}
+    scene |= {"channel": "reliable"}
+    scene["workload"] |= {"send": sends, "settle_ms": 1500.0}
+    return scene
+
+
+def test_a_ring_hands_tickets_on_with_their_numbers(tmp_path: Path) -> None:
+    (experiment,) = parse(churning("cluster"), Path("ring.toml"))
+    done = run_experiment(experiment, tmp_path, lambda stage, done, of: None)
+    assert done.verdict.ok
+    assert done.summary["ticket_conflicts"] == 0
+    assert done.summary["tickets_granted"] > 12
+    lines = map(json.loads, (done.path / "events" / "nodes.jsonl").open())
+    stamps = [line for line in lines if line["event"] == "stamp"]
+    owners: dict[int, set[int]] = defaultdict(set)
+    numbers: dict[int, list[int]] = defaultdict(list)
+    for stamp in stamps:
+        assert stamp["epoch"] == 0
+        owners[stamp["ticket"]].add(stamp["source"])
+        numbers[stamp["ticket"]].append(stamp["number"])
+    assert max(map(len, owners.values())) > 1
+    assert all(used == list(range(1, len(used) + 1)) for used in numbers.values())
+
+
+def test_algorithm_1_as_printed_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken(Cluster):
+        name: ClassVar[str] = "broken-ring"
+        ring: ClassVar[type[Ring]] = Printed
+
+    monkeypatch.setitem(PROTOCOLS, Broken.name, Broken)
+    (experiment,) = parse(churning(Broken.name), Path("printed.toml"))
+    done = run_experiment(experiment, tmp_path, lambda stage, done, of: None)
+    assert not done.verdict.ok
+    assert done.summary["ticket_conflicts"] > 0
+
+
 def test_without_leases_nothing_is_said_of_tickets(tmp_path: Path) -> None:
     plain = document("cluster", fault=[])
-    del plain["protocol"]["dynamic_tickets"]
+    del plain["protocol"]["management"]
     (experiment,) = parse(plain, Path("plain.toml"))
     done = run_experiment(experiment, tmp_path, lambda stage, done, of: None)
     assert "ticket_conflicts" not in done.summary
@@ -481,5 +534,5 @@ def test_random_experiments_are_judged_so_too(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_explorer_does_not_look_at_these() -> None:
-    did = Recorder(Cluster(Place(0, 1), Cluster.Settings(dynamic_tickets=True))).start()
+    did = Recorder(Cluster(Place(0, 1), Cluster.Settings(management="leases"))).start()
     assert did.failure is None

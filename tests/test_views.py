@@ -261,8 +261,8 @@ def test_a_message_is_stable_when_all_have_released_it_from_the_first_on() -> No
 
 def test_a_broadcast_is_sent_again_to_whoever_lacks_it_when_it_had_time_to_arrive() -> None:
     a = casting(A)
-    cast = cast_from(A, *a.stamp(now=0))
-    a.enter(A + 1, cast)
+    cast, copies = a.send(cast_from(A, 1, 0, 0), now=0)
+    assert copies == [((B, C), cast)]
     a.note_vector(B, (0, 0, 0))
     assert a.missing(B, now=1, pause=10) == []
     assert a.missing(B, now=10, pause=10) == [cast]

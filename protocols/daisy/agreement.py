@@ -14,6 +14,8 @@ join one that exists, and ask there for what is on its way to them.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 from protocols.base import SEQUENCE_BITS, Count, Deliver, Effects, Send
@@ -24,20 +26,23 @@ from protocols.daisy.states import Install, Reshape, State, parts_of
 from protocols.daisy.view import View, ViewId, following
 from protocols.wire import Message, MessageId, WireError
 
+Way = Callable[[View, int, Sequence[Cast]], Casting]
+
 
 class Agreement(Membership):
     """The members' agreement on views, and what is carried from one to the next."""
 
-    def __init__(self, *args: Any, way: type[Casting] = Casting, **named: Any) -> None:
+    def __init__(self, *args: Any, way: Way = Casting, **named: Any) -> None:
         super().__init__(*args, **named)
         self.way = way  # how a message reaches the members
         self.casting = None if self.view is None else way(self.view, self.me.process, ())
         self.history: dict[MessageId, Cast] = {}  # delivered and not stable, in that order
         self.seen: dict[tuple[int, int], int] = {}  # of each process's incarnation, the last number
+        self.short_since: int | None = None  # too few were left to go on
         self.collected: dict[tuple[int, int], tuple[ViewId, dict[int, bytes]]] = {}
 
     @abstractmethod
-    def _report(self, above: tuple[int, ...]) -> Effects:
+    def _report(self, above: tuple[int, ...], urgent: bool = False) -> Effects:
         """Tell the others what was delivered and released."""
 
     def has_seen(self, message: Message) -> bool:
@@ -53,10 +58,16 @@ class Agreement(Membership):
         self.promised = flush.view
         self.proposal = None
         self.asking_since = now
-        state = State(ViewId() if self.view is None else self.view.id, tuple(self.history.values()))
-        for part in parts_of(state.encode(), flush.view, STATE, self.me.process, self.number):
+        state = self._state().encode()
+        for part in parts_of(state, flush.view, STATE, self.me.process, self.number):
             yield Send((sender,), part)
         yield Count("flushes")
+
+    def _state(self) -> State:
+        if self.casting is None:
+            return State(ViewId(), tuple(self._kept()))
+        names = (MessageId(source, seq) for (source, _), seq in self.seen.items())
+        return self.casting.state(self._kept(), names)
 
     def _on_part(self, part: Part, sender: int, now: int) -> Effects:
         wanted = self.proposal.id if part.what == STATE and self.proposal else self.promised
@@ -101,7 +112,7 @@ class Agreement(Membership):
             self.promised, self.behind_until = newest, now + self.timing.patience
             return
         due = self._due(proposal, now)
-        if due is None:
+        if due is None or self._waits_for_others(proposal, now):
             return
         install = self._conclude(proposal, view, due, now)
         self.reshape = None
@@ -117,14 +128,25 @@ class Agreement(Membership):
         else:
             yield from self._go_away(now)
 
+    def _waits_for_others(self, proposal: Proposal, now: int) -> bool:
+        """Whether so many are missing that what they have may be needed."""
+        assert self.casting is not None
+        if not self.casting.is_short(proposal.states):
+            return False
+        if self.short_since is None:
+            self.short_since = now
+        return now - self.short_since < self.timing.grace
+
     def _conclude(self, proposal: Proposal, view: View, due: list[Cast], now: int) -> Install:
         """The new view, and what is carried into it."""
-        states = (cast for state in proposal.states.values() for cast in state.casts)
-        ordered = sorted((*self.history.values(), *states, *due), key=lambda c: (c.time, c.id))
-        union = tuple({cast.id: cast for cast in ordered}.values())
+        assert self.casting is not None
+        casts = (*self._kept(), *self.casting.union(proposal.states.values()), *due)
+        ordered = sorted(casts, key=lambda c: (c.time, c.id))
+        union = self._closed({cast.id: cast for cast in ordered}.values())
         seen = self.seen.copy()
-        for cast in union:
-            seen[_stream(cast)] = max(seen.get(_stream(cast), -1), cast.seq)
+        known = (state.seen for state in proposal.states.values() if state.view == view.id)
+        for name in (*(cast.id for cast in union), *chain(*known)):
+            seen[_stream(name)] = max(seen.get(_stream(name), -1), name.seq)
         stay, left = proposal.target, {p for p, wholly in self.leavers.items() if wholly}
         reshape = None if union or stay != view.members else self.reshape
         if reshape is not None and not reshape.contacts:
@@ -133,6 +155,10 @@ class Agreement(Membership):
         names = tuple(MessageId(source, seq) for (source, _), seq in seen.items())
         weak = self._weakens(proposal, now)
         return Install(following(view, proposal.id, stay, left, weak), names, union, reshape)
+
+    def _closed(self, union: Iterable[Cast]) -> tuple[Cast, ...]:
+        """What all will deliver, of all that somebody has."""
+        return tuple(union)
 
     def _due(self, proposal: Proposal, now: int) -> list[Cast] | None:
         """What is due to those who come from other groups; none if that is not known now."""
@@ -165,15 +191,19 @@ class Agreement(Membership):
         self.install_parts = parts_of(
             install.encode(), view.id, INSTALL, self.me.process, self.number
         )
-        fresh = [cast for cast in install.casts if not self.has_seen(cast)]
-        self.history = {cast.id: cast for cast in install.casts}
-        for name in (*(cast.id for cast in fresh), *install.seen):
-            stream = name.source, name.seq >> SEQUENCE_BITS
-            self.seen[stream] = max(self.seen.get(stream, -1), name.seq)
+        fresh = self._take_over(install)
         yield Count("view_changes")
         yield from self._report(())
         for cast in fresh:
             yield Deliver(cast)
+
+    def _take_over(self, install: Install) -> list[Cast]:
+        """Keep what was carried over, and count it as seen; what of it is new here."""
+        fresh = [cast for cast in install.casts if not self.has_seen(cast)]
+        self.history = {cast.id: cast for cast in install.casts}
+        for name in (*(cast.id for cast in fresh), *install.seen):
+            self.seen[_stream(name)] = max(self.seen.get(_stream(name), -1), name.seq)
+        return fresh
 
     def _enter(self, view: View, now: int) -> None:
         self.view, self.promised = view, view.id
@@ -181,7 +211,7 @@ class Agreement(Membership):
             self.weak_until = 0
         elif now >= self.weak_until:
             self.weak_until = now + self.timing.grace
-        self.joining, self.proposal = False, None
+        self.joining, self.proposal, self.short_since = False, None, None
         self.collected.clear()
         self.leavers = {p: w for p, w in self.leavers.items() if p in view.processes}
         self.joiners = {p: j for p, j in self.joiners.items() if j.member not in view.members}
@@ -220,5 +250,5 @@ class Agreement(Membership):
             self.heard = dict.fromkeys(self.heard, 0)
 
 
-def _stream(message: Message) -> tuple[int, int]:
+def _stream(message: Message | MessageId) -> tuple[int, int]:
     return message.source, message.seq >> SEQUENCE_BITS

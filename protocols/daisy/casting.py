@@ -12,19 +12,23 @@ on its account. What all have released is stable and is forgotten.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from protocols.daisy.messages import Cast, Report
+from protocols.daisy.states import State
 from protocols.daisy.view import View
 from protocols.wire import MessageId
 
 Copies = tuple[tuple[int, ...], Cast]  # the processes that get it
+Status = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]  # to whom; delivered, released
 AT_ONCE = 32  # broadcasts that are sent again in answer to one report
 
 
 class Casting:
     """The broadcasts of one view."""
+
+    news = False  # whether others wait to hear what this process has received
 
     def __init__(self, view: View, me: int, carried: Sequence[Cast]) -> None:
         size = len(view.members)
@@ -58,11 +62,24 @@ class Casting:
         self.enter(self.me + 1, cast)
         return cast, [(self.others, cast)] if self.others else []
 
+    def onward(self, cast: Cast, now: int) -> list[Copies]:
+        """To whom a broadcast that was delivered goes from here; all have got it already."""
+        return []
+
+    def fits(self, message: Cast | Report, sender: int) -> bool:
+        """Whether it speaks of as many members as there are."""
+        vector = message.vector if isinstance(message, Cast) else message.delivered
+        return len(vector) == len(self.T)
+
+    def number(self, cast: Cast, i: int) -> int:
+        """Which one of member i's broadcasts it is."""
+        return cast.vector[i]
+
     def hold(self, cast: Cast, sender: int) -> bool:
         """Keep a broadcast until it is deliverable; whether it is new."""
         i = self.index[sender]
-        key = i, cast.vector[i]
-        if cast.vector[i] <= self.T[i] or key in self.held:
+        key = i, self.number(cast, i)
+        if key[1] <= self.T[i] or key in self.held:
             return False
         self.held[key] = cast
         return True
@@ -80,7 +97,7 @@ class Casting:
     def deliverable_now(self, cast: Cast, sender: int) -> bool:
         """Whether a broadcast waits for nothing."""
         i = self.index[sender]
-        return cast.vector[i] == self.T[i] + 1 and self.deliverable(cast, i)
+        return self.number(cast, i) == self.T[i] + 1 and self.deliverable(cast, i)
 
     def deliverable(self, cast: Cast, i: int) -> bool:
         """Whether all that this broadcast of member i comes after has been delivered."""
@@ -99,6 +116,27 @@ class Casting:
         self.note_vector(sender, report.delivered)
         released = self.released[self.index[sender]]
         released[:] = map(max, released, report.released)
+
+    def reports(self, urgent: bool) -> Iterator[Status]:
+        """What the others should know; ``urgent`` is what they wait for."""
+        if self.others:
+            yield self.others, self.progress(), tuple(self.released[self.me])
+
+    def progress(self) -> tuple[int, ...]:
+        """What this process tells the others that it has."""
+        return tuple(self.T)
+
+    def state(self, history: Iterable[Cast], seen: Iterable[MessageId]) -> State:
+        """What the next view needs of this one: what this process delivered that is not stable."""
+        return State(self.id, tuple(history))
+
+    def is_short(self, states: Mapping[int, State]) -> bool:
+        """Whether too few members brought their states, as long as the others may be alive."""
+        return False
+
+    def union(self, states: Collection[State]) -> Iterator[Cast]:
+        """All that is carried into the next view."""
+        return (cast for state in states for cast in state.casts)
 
     def everywhere(self, name: MessageId) -> bool:
         """Whether all members are known to have delivered a message."""
@@ -127,8 +165,7 @@ class Casting:
     def forget(self, needed: Callable[[Cast], bool]) -> Iterator[MessageId]:
         """The messages that are stable; they are kept no longer."""
         for slot, casts in enumerate(self.slots):
-            stable = min(released[slot] for released in self.released)
-            while self.stable[slot] < stable and not ((cast := casts[0]) and needed(cast)):
+            while self.first_is_stable(slot) and not ((cast := casts[0]) and needed(cast)):
                 casts.popleft()
                 self.stable[slot] += 1
                 if slot == self.me + 1:
@@ -136,6 +173,10 @@ class Casting:
                 if cast is not None and self.at.get(cast.id) == (slot, self.stable[slot]):
                     del self.at[cast.id]
                     yield cast.id
+
+    def first_is_stable(self, slot: int) -> bool:
+        """Whether all have released the first of a slot."""
+        return self.stable[slot] < min(released[slot] for released in self.released)
 
     def missing(self, sender: int, now: int, pause: int) -> list[Cast]:
         """Broadcasts of this process that a member should have by now."""

@@ -12,7 +12,7 @@ The rule for all hops: a server relays what the group it comes from has *deliver
 and, if ``safe``, once every member of the view is known to have delivered it. The paper relays at
 once; then a sender and its server that crash together take messages with them that others, elsewhere,
 have already answered, which leaves holes. With the rule, whoever is left of a view has all that ever
-left the group, and what it comes after.
+left the group, and what it comes after. How ``early`` relays even sooner is told in ``early``.
 
 Stability (section 3.1.1): a member of a group of servers releases m when all destinations below it
 have delivered m; a server releases m in its group when m is stable in the group above. So m is kept
@@ -20,8 +20,13 @@ wherever it passed until it has arrived everywhere. A new server (section 3.1.2)
 above, gets what is not stable there, relays down what its group has not seen, and up what the group
 above has not.
 
+Local groups may also send all messages by way of their server (``inside``, see ``star``).
+
 A group that has become too large or too small is silenced until nothing of it is under way; then it
 is split, or its members join the next group, which gives them what is on its way to them.
+
+Inside a group a message goes to all members, or with ``inside`` to its recipients only, with a matrix
+instead of a vector (section 3.4): see ``matrices``.
 
 State: one ``Group`` for each level at which this process is a member; what waits to be relayed.
 Cost: 32 + 16 + 4m + 4|Dests| + d bytes a copy in a group of m; a report of 52 + 8m bytes to each member
@@ -31,16 +36,19 @@ Limits. Without ``safe``: as above. Who is cut off from most of its view for lon
 goes on, and crashes before it is back may leave a hole. Who was away for longer than ``forget_ms``
 lacks what was sent meanwhile. If a view of servers crashes as a whole, and with it a local group, what
 had only come to others from that group may be delivered without what it comes after. Who leaves is
-not owed what was under way to it. Whoever starts again looks for the group in which it first was.
+not owed what was under way to it. If the last of a local group leaves just when another group is
+merged with it, and comes back, then what it sends may be delivered there without what that comes after.
+Whoever starts again looks for the group in which it first was.
 """
 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from protocols.base import (
     SEQUENCE_BITS,
@@ -52,11 +60,16 @@ from protocols.base import (
     Protocol,
     SetTimer,
 )
+from protocols.daisy.early import EarlyRelays
 from protocols.daisy.group import Group
+from protocols.daisy.matrices import Matrices
 from protocols.daisy.membership import FIRST, Timing
 from protocols.daisy.messages import MESSAGES, Cast
-from protocols.daisy.relay import BACKING_BITS, Relays
+from protocols.daisy.relay import BACKING_BITS
+from protocols.daisy.servers import Servers
 from protocols.daisy.shape import merge, split
+from protocols.daisy.stamped import Stamped
+from protocols.daisy.star import Star
 from protocols.daisy.states import Reshape
 from protocols.daisy.tree import LEVEL, daisy
 from protocols.daisy.view import Member, View, ViewId
@@ -67,7 +80,7 @@ TICK = "tick"
 PATIENT = 10  # heartbeats in which a group that was silenced should have nothing left
 
 
-class Daisy(Relays):
+class Daisy(EarlyRelays):
     """Local groups joined by servers, on any number of levels."""
 
     name: ClassVar[str] = "daisy"
@@ -76,14 +89,19 @@ class Daisy(Relays):
     takes_subsets: ClassVar[bool] = True
     rests: ClassVar[bool] = False
     repairs: ClassVar[bool] = True
-    messages: ClassVar[tuple[type[Message], ...]] = MESSAGES
+    messages: ClassVar[tuple[type[Message], ...]] = (*MESSAGES, Stamped)
 
     @dataclass(frozen=True)
     class Settings(Protocol.Settings):
         """Local groups of about ``group_size``; who is silent for ``patience_ms`` is suspected.
 
+        If ``early`` servers relay what they receive, before it is deliverable to them.
         A local group with more members than ``split_above`` is split; one with fewer than
         ``merge_below`` is merged with another, if that does not make it too large.
+
+        The paper's optimisations: servers relay ``early``, what is not deliverable yet. And ``inside``
+        a group messages go to "all", or to "recipients" only, where they survive the crash of
+        ``resilience`` members at once, or in local groups by way of the "server".
         """
 
         group_size: int = 4
@@ -94,6 +112,9 @@ class Daisy(Relays):
         forget_ms: float = 60_000
         ack_ms: float = 2
         safe: bool = True
+        early: bool = False
+        inside: Literal["all", "recipients", "server"] = "all"
+        resilience: int = 1
         split_above: int | None = None
         merge_below: int = 0
 
@@ -103,6 +124,12 @@ class Daisy(Relays):
             reshapes = self.split_above is not None or self.merge_below
             if reshapes and (self.levels < 2 or not self.safe or (self.split_above or 2) < 2):
                 raise ValueError("to split above 2 or more, or to merge, takes levels and safe")
+            if reshapes and self.inside != "all":
+                raise ValueError("only groups in which all get every message are split or merged")
+            if self.early and (self.levels != 2 or self.safe or self.inside != "all"):
+                raise ValueError("early takes two levels, safe = false, and inside = 'all'")
+            if self.inside == "recipients" and (not self.safe or self.resilience < 0):
+                raise ValueError("inside = 'recipients' takes safe, and a resilience of 0 or more")
             times = (0, self.heartbeat_ms, self.patience_ms, self.grace_ms, self.forget_ms)
             if any(a >= b for a, b in pairwise(times)) or self.ack_ms < 0:
                 raise ValueError("heartbeat, patience, grace and forget_ms rise in this order")
@@ -123,6 +150,7 @@ class Daisy(Relays):
         )
         self.seen: dict[tuple[int, int], int] = {}  # by the application
         self.reshape_from = 0
+        self.returning = False
         self.talk: Counter[tuple[int, int]] = Counter()  # messages between two of the local group
         self.up = [deque() for _ in self.path]
         self.down = [deque() for _ in self.path]
@@ -160,7 +188,15 @@ class Daisy(Relays):
             if m.roster - me.roster
         ]
         candidates = sorted(self.tree.rosters[number])
-        group = Group(number, me, self.timing, candidates, view=view, now=now, others=others)
+        kind: Callable[..., Group] = Group
+        if self.settings.inside == "recipients":
+            top = level + 1 == len(self.path)
+            kind = partial(Group, way=partial(Matrices, k=self.settings.resilience, top=top))
+        elif self.settings.inside == "server" and level == 0:
+            kind = Star
+        elif self.settings.early and level == 1:
+            kind = Servers
+        group = kind(number, me, self.timing, candidates, view=view, now=now, others=others)
         if level == 0:
             group.gather = self._gather
         return group
@@ -172,8 +208,8 @@ class Daisy(Relays):
         return tuple(roster for number, roster in tree.rosters.items() if number < LEVEL)
 
     def busy(self) -> bool:
-        """While it is no member, and during a view change."""
-        return not self.local.open or bool(self.outbox)
+        """While it is no member, or wants to be none, and during a view change."""
+        return not self.local.open or self.local.leaving or bool(self.outbox)
 
     def start(self, now: int) -> Effects:
         """Heartbeats begin, not all at the same moment."""
@@ -199,6 +235,7 @@ class Daisy(Relays):
     def timeout(self, timer: Hashable, now: int) -> Effects:
         """The heartbeat of all groups, or an acknowledgement that is due in one."""
         if timer == TICK:
+            self._return(now)
             yield from self._reshape(now)
             for level, group in enumerate(list(self.groups)):
                 if group not in self.groups:
@@ -217,15 +254,24 @@ class Daisy(Relays):
 
     def leave(self, now: int) -> Effects:
         """Be a member no longer."""
-        self.local.leaving = True
+        self.local.leaving, self.returning = True, False
         yield from ()
 
     def join(self, now: int) -> Effects:
-        """Be a member again."""
-        if self.local.out:
+        """Stay, if nobody knows yet that this process leaves; else be a member again after that."""
+        local = self.local
+        local.leaving = local.out or self.me in local.leavers
+        self.returning = local.leaving
+        self._return(now)
+        yield from ()
+
+    def _return(self, now: int) -> None:
+        """Ask to be admitted to the group in which this process first was."""
+        if self.returning and self.local.out:
+            self.returning = False
+            self.path = self.tree.path(self.me)
             backing = self.local.me.backing + 1
             self.groups = [self._group(0, self.local.me._replace(backing=backing), now=now)]
-        yield from ()
 
     def _hand_up(self, cast: Cast) -> Effects:
         """To the application, if it is for this process and has not been here before."""
@@ -244,9 +290,9 @@ class Daisy(Relays):
         above = self.groups[1].view
         if above is None or not self.groups[1].open or self.groups[1].me not in above.members:
             return
-        if not self.groups[1].may_relay(now):
+        if not (self.groups[1].may_relay(now) and self.groups[1].is_calm(now)):
             return
-        plan = self._plan(above) if now >= self.reshape_from else None
+        plan = self._plan(above, now) if now >= self.reshape_from else None
         if plan is not None:
             yield from local.hush(now)
             local.reshape = None if local.history else plan
@@ -257,11 +303,14 @@ class Daisy(Relays):
         elif now >= self.reshape_from:
             self.reshape_from = now
 
-    def _plan(self, above: View) -> Reshape | None:
+    def _plan(self, above: View, now: int) -> Reshape | None:
         view, s = self.local.view, self.settings
         assert view is not None
+        absent = self.groups[1].absent_since.values()
         if s.split_above is not None and len(view.members) > s.split_above:
             return split(view, above, self.talk)
+        if any(now - since < self.timing.grace for since in absent):
+            return None  # a group of unknown size will soon have a new server, unless it is dead
         if len(view.members) < s.merge_below:
             most = s.split_above or 2 * s.group_size
             return merge(self.local.number, view, above, most)
@@ -269,6 +318,10 @@ class Daisy(Relays):
 
     def _pause(self) -> float:
         return self.place.rng.uniform(PATIENT, 4 * PATIENT)
+
+    def _recorded(self, now: int) -> list[Cast] | None:
+        """What is on its way from above to the local group; nothing, if it is the only one."""
+        return [] if len(self.path) == 1 else self._gather(self.me, now)
 
     def _gather(self, process: int, now: int) -> list[Cast] | None:
         """What is on its way from above to the local group, or to one who joins it."""

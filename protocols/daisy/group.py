@@ -38,6 +38,15 @@ class Group(Agreement):
         self.ticked_at = 0
 
     @property
+    def waits(self) -> bool:
+        """Whether, as server, it has to know first what is recorded above."""
+        return False
+
+    def resume(self, recorded: Iterable[Cast], now: int) -> Effects:
+        """As server, go on with what is recorded above."""
+        yield from ()
+
+    @property
     def is_complete(self) -> bool:
         """Whether all members are known to be in the view."""
         return self.casting is not None and self.casting.complete()
@@ -123,7 +132,7 @@ class Group(Agreement):
         if casting is None or not self._current(cast.view, sender):
             yield Discard(cast, "other view")
             return
-        if len(cast.vector) != len(casting.T):
+        if not casting.fits(cast, sender):
             yield Discard(cast, "malformed")
             return
         casting.note_vector(sender, cast.vector)
@@ -132,20 +141,30 @@ class Group(Agreement):
             return
         if not casting.deliverable_now(cast, sender) and cast.is_for((self.me.process,)):
             yield Hold(cast, None)
-        while self.casting is casting and (ready := casting.next()):
-            yield from self._deliver(casting, *ready)
+        yield from self._go_on(casting, now)
 
-    def _deliver(self, casting: Casting, i: int, cast: Cast) -> Effects:
+    def _go_on(self, casting: Casting, now: int) -> Effects:
+        """Deliver what has become deliverable; tell the others soon what they wait to hear."""
+        while self.casting is casting and (ready := casting.next()):
+            yield from self._deliver(casting, *ready, now)
+        if casting.news:
+            yield from self._acknowledge_soon()
+
+    def _deliver(self, casting: Casting, i: int, cast: Cast, now: int) -> Effects:
         if self.has_seen(cast):
             casting.enter(i + 1, None)
             yield Count("duplicates_suppressed")
             return
         casting.enter(i + 1, cast)
         self._record(cast)
+        yield from self._send_copies(casting.onward(cast, now))
+        yield from self._acknowledge_soon()
+        yield Deliver(cast)
+
+    def _acknowledge_soon(self) -> Effects:
         if self.timing.ack is not None and not self.ack_due:
             self.ack_due = True
             yield SetTimer(("ack", self.number), self.timing.ack)
-        yield Deliver(cast)
 
     def _on_report(self, report: Report, sender: int, now: int) -> Effects:
         if self.view is None or self.joining or report.view > self.view.id:
@@ -159,11 +178,12 @@ class Group(Agreement):
             self.promised = ViewId(report.promised)  # somebody waits for a greater view
         if self.casting is None or not self._current(report.view, sender):
             return
-        if len(report.delivered) == len(self.casting.T):
+        if self.casting.fits(report, sender):
             self.casting.note(sender, report)
             for cast in self.casting.missing(sender, now, self.timing.heartbeat):
                 yield Send((sender,), cast)
                 yield Count("retransmissions")
+            yield from self._go_on(self.casting, now)
 
     def _correct(self, sender: int, now: int) -> Effects:
         """Somebody is in an older view."""
@@ -193,7 +213,7 @@ class Group(Agreement):
         if not self.frozen and self.casting is not None:
             self.casting.release(may)
             for name in list(self.casting.forget(lambda cast: self.is_owed(cast, now))):
-                del self.history[name]
+                self.history.pop(name, None)
         yield from self._report(above)
         yield from self._mind_own_place(now)
         yield from self._probe(now)
@@ -209,20 +229,19 @@ class Group(Agreement):
         """Tell the others what was delivered."""
         self.ack_due = False
         if self.view is not None and not (self.joining or self.out):
-            yield from self._report(above)
+            yield from self._report(above, urgent=True)
 
-    def _report(self, above: tuple[int, ...]) -> Effects:
+    def _report(self, above: tuple[int, ...], urgent: bool = False) -> Effects:
         assert self.view is not None
         assert self.casting is not None
-        casting, peers = self.casting, self._peers()
-        if peers:
+        for peers, delivered, released in self.casting.reports(urgent):
             yield self._send(
                 peers,
                 Report,
                 view=self.view.id,
                 promised=self.promised.number,
-                delivered=tuple(casting.T),
-                released=tuple(casting.released[casting.me]),
+                delivered=delivered,
+                released=released,
                 above=above,
             )
             yield Count("reports", len(peers))

@@ -59,7 +59,12 @@ class Proposal:
     id: ViewId
     target: tuple[Member, ...]
     asked: frozenset[int]
+    since: int = 0
     states: dict[int, State] = field(default_factory=dict)
+
+    def waiting(self) -> tuple[int, ...]:
+        """Who has not answered."""
+        return tuple(sorted(p for p in self.asked if p not in self.states))
 
 
 def nothing_to_gather(process: int, now: int) -> list[Cast] | None:
@@ -105,13 +110,21 @@ class Membership(ABC):
         self.install_parts: tuple[Part, ...] = ()
 
     @abstractmethod
+    def _state(self) -> State:
+        """What this process has that the next view needs."""
+
+    @abstractmethod
     def _decide(self, now: int) -> Effects:
         """Install the proposed view if all who were asked have answered."""
+
+    def _kept(self) -> Iterable[Cast]:
+        """What this process holds of the view, for the next one."""
+        return self.history.values()
 
     @property
     def open(self) -> bool:
         """Whether broadcasts can be made: a member, and no view change under way."""
-        closed = self.joining or self.leaving or self.out or self.frozen or self.silent
+        closed = self.joining or self.out or self.frozen or self.silent
         return self.view is not None and not closed
 
     @property
@@ -123,6 +136,12 @@ class Membership(ABC):
     def is_server(self) -> bool:
         """Whether this process is the first of the view, as far as it knows."""
         return self.view is not None and not self.out and self.view.server == self.me.process
+
+    def is_calm(self, now: int) -> bool:
+        """Whether no view change is due, as far as this process knows."""
+        if self.view is None or self.frozen or self.joiners or self.leavers:
+            return False
+        return len(self._alive(now)) == len(self.view.members)
 
     def may_relay(self, now: int) -> bool:
         """Whether what was delivered here may go elsewhere."""
@@ -161,7 +180,7 @@ class Membership(ABC):
             self.contacts = (sender,)
             if self.moved:
                 self.asking_since = now
-        elif message.view > self.view.id and self.leaving:
+        elif message.view > self.view.id and self.me.process in self.leavers:
             self.out = True
         elif message.view > self.view.id:
             self.contacts = (sender,)
@@ -265,28 +284,33 @@ class Membership(ABC):
     def _admissible(self, now: int) -> list[Member]:
         """Those who want to join, without those whose place another wants as well.
 
-        One from another group needs what is on its way to it from above.
+        One from another group needs what is on its way to it from above. Once proposed it stays so: a
+        view without it would make a view change above, during which nobody knows what is on its way.
         """
         assert self.view is not None
+        proposed = () if self.proposal is None else self.proposal.target
         wanting = [
             j.member
             for _, j in sorted(self.joiners.items())
-            if j.how != MOVED or self.gather(j.member.process, now) is not None
+            if j.how != MOVED
+            or j.member in proposed
+            or self.gather(j.member.process, now) is not None
         ]
         wanting = [j for j in wanting if j not in self.view.members]
         return [j for j in wanting if not any(other.replaces(j) for other in wanting)]
 
     def _propose(self, target: tuple[Member, ...], asked: frozenset[int], now: int) -> Effects:
         proposal = self.proposal
+        if proposal is not None and now - proposal.since >= self.timing.patience:
+            if proposal.waiting():  # they are alive, but have promised another
+                proposal = None
         if proposal is None or (proposal.target, proposal.asked) != (target, asked):
-            proposal = self.proposal = Proposal(self.promised, target, asked)
+            proposal = self.proposal = Proposal(self.promised, target, asked, now)
             grows = 1 if self._weakens(proposal, now) else STRONG
             id = proposal.id = ViewId(self.promised.number + grows, self.me.process)
             self.promised = id
-            own = ViewId() if self.view is None else self.view.id
-            proposal.states[self.me.process] = State(own, tuple(self.history.values()))
-        waiting = tuple(sorted(p for p in asked if p not in proposal.states))
-        if waiting:
+            proposal.states[self.me.process] = self._state()
+        if waiting := proposal.waiting():
             yield self._send(waiting, Flush, view=proposal.id)
         yield from self._decide(now)
 

@@ -42,6 +42,14 @@ class Relays(Protocol):
     def _hand_up(self, cast: Cast) -> Effects:
         """The local group has delivered a message."""
 
+    @abstractmethod
+    def _recorded(self, now: int) -> list[Cast] | None:
+        """What the group above keeps for the local group; none if that is not known now."""
+
+    def _stamped(self, cast: Cast) -> Cast:
+        """A message of this process as it leaves now."""
+        return cast
+
     @property
     def local(self) -> Group:
         """The local group."""
@@ -84,8 +92,10 @@ class Relays(Protocol):
         for level, group in enumerate(self.groups):
             if group.view is not None and group.view.id != self.noted[level]:
                 self._renew(level, group.view.id)
+        if self.local.waits and (recorded := self._recorded(now)) is not None:
+            yield from self._translate(0, self.local.resume(recorded, now), now)
         while self.outbox and self.local.open:
-            cast = self.outbox.popleft()
+            cast = self._stamped(self.outbox.popleft())
             yield from self._translate(0, self.local.cast(cast, now), now)
         for level in range(len(self.groups) - 1):
             yield from self._relay(self.up[level], level, level + 1, now)
@@ -181,8 +191,8 @@ class Relays(Protocol):
         if level == 0:
             return True
         below = self.groups[level - 1]
-        if below.given and cast.is_for(below.given):
-            return False
+        if below.view is None or (below.given and cast.is_for(below.given)):
+            return False  # it is about to join another group, or others are
         if not cast.is_for(self._roster(level - 1)):
             return True
         return below.is_settled(cast, now) and self._arrived(level - 1, cast, now)

@@ -37,7 +37,7 @@ def parting(members: tuple[Member, ...], talk: Talk) -> tuple[Member, ...]:
 def merge(number: int, local: View, above: View, most: int) -> Reshape | None:
     """All members of the smallest group join the next one; one group at a time does."""
     beside = sorted((len(m.roster), m.of, m) for m in above.members if m.of < LEVEL)
-    if above.absent or len(beside) < 2 or beside[0][1] != number:
+    if len(beside) < 2 or beside[0][1] != number:
         return None
     other = beside[1][2]
     if len(local.members) + len(other.roster) > most:

@@ -11,11 +11,13 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from protocols.daisy.messages import Cast, Part
+from protocols.daisy.stamped import Stamped, read_stamp, stamp_size
 from protocols.daisy.view import Member, View, ViewId
 from protocols.wire import MessageId, WireError
 
 PART_BYTES = 1200  # so that a part fits an Ethernet frame
 TO_ALL = 0xFFFFFFFF
+STAMPED = 1 << 31  # besides a source: a stamp follows
 _WORD = struct.Struct("!I")
 
 
@@ -97,26 +99,54 @@ def parts_of(data: bytes, view: ViewId, what: int, me: int, group: int) -> tuple
     )  # fmt: skip
 
 
+class Held(NamedTuple):
+    """A message that was received and not yet delivered: whose it is, and which of its casts."""
+
+    member: int
+    number: int
+    cast: Cast
+
+
 class State(NamedTuple):
-    """What a member holds that is not stable, in the order in which it delivered it."""
+    """What a member holds that is not stable, in the order in which it delivered it.
+
+    Where members do not get all messages, also what it has received beyond that, how many of each
+    member's first casts are firm, and what it has seen.
+    """
 
     view: ViewId
     casts: tuple[Cast, ...]
+    firm: tuple[int, ...] = ()
+    held: tuple[Held, ...] = ()
+    seen: tuple[MessageId, ...] = ()
 
     def encode(self) -> bytes:
-        """The view and the messages."""
+        """The view and the messages; then, if there is a count of firm casts, the rest."""
         writer = Writer()
         writer.words(*self.view)
         _write_casts(writer, self.casts)
+        if self.firm:
+            writer.list(self.firm)
+            writer.list([word for held in self.held for word in held[:2]])
+            _write_casts(writer, [held.cast for held in self.held])
+            writer.list([word for name in self.seen for word in name])
         return writer.bytes()
 
     @classmethod
     def decode(cls, data: bytes) -> State:
         """WireError if it is none."""
         reader = Reader(data)
-        state = cls(ViewId(reader.word(), reader.word()), _read_casts(reader))
+        view, casts = ViewId(reader.word(), reader.word()), _read_casts(reader)
+        if reader.at == len(data):
+            return cls(view, casts)
+        firm, places, held, seen = reader.list(), reader.list(), _read_casts(reader), reader.list()
+        if not firm or len(places) != 2 * len(held) or len(seen) % 2:
+            raise WireError("messages that are held, and not whose they are; or half a name")
+        if any(member >= len(firm) for member in places[::2]):
+            raise WireError(f"a message of none of {len(firm)} members")
         reader.end()
-        return state
+        names = tuple(map(MessageId, seen[::2], seen[1::2]))
+        return cls(view, casts, firm, tuple(map(Held, places[::2], places[1::2], held)), names)
 
 
 class Reshape(NamedTuple):
@@ -182,7 +212,8 @@ class Install(NamedTuple):
 def _write_casts(writer: Writer, casts: Collection[Cast]) -> None:
     writer.words(len(casts))
     for cast in casts:
-        writer.words(cast.source, cast.seq, cast.time)
+        stamp = cast.stamp() if isinstance(cast, Stamped) else ()
+        writer.words(cast.source | (STAMPED if stamp else 0), cast.seq, cast.time)
         writer.parts.append(struct.pack("!Q", cast.sent_at))
         if cast.dests is None:
             writer.words(TO_ALL)
@@ -190,6 +221,7 @@ def _write_casts(writer: Writer, casts: Collection[Cast]) -> None:
             writer.list(sorted(cast.dests))
         writer.words(len(cast.payload))
         writer.parts.append(cast.payload)
+        writer.words(*stamp)
 
 
 def _read_casts(reader: Reader) -> tuple[Cast, ...]:
@@ -201,4 +233,9 @@ def _read_cast(reader: Reader) -> Cast:
     (sent_at,) = struct.unpack("!Q", reader.take(8))
     count = reader.word()
     dests = None if count == TO_ALL else frozenset(reader.words(count))
-    return Cast(source, seq, reader.take(reader.word()), sent_at, time=time, dests=dests)
+    payload = reader.take(reader.word())
+    if not source & STAMPED:
+        return Cast(source, seq, payload, sent_at, time=time, dests=dests)
+    lengths = reader.word()
+    stamp = read_stamp((lengths, *reader.words(stamp_size(lengths) - 1)))
+    return Stamped(source ^ STAMPED, seq, payload, sent_at, time=time, dests=dests, **stamp)

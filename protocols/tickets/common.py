@@ -76,6 +76,14 @@ class Tickets(ABC):
     def assignable(self, now: int) -> list[int]:
         """The tickets that this process and no other may give away."""
 
+    def owns_until(self) -> int | None:
+        """When the ticket is lost unless something happens before; never, if none."""
+        return None
+
+    def assigns_from(self) -> int:
+        """Before that time nothing is assignable."""
+        return 0
+
     def distance(self, i: int, j: int) -> int:
         """How many steps down it is from ticket i to ticket j, at least one."""
         return (i - j - 1) % self.n + 1

@@ -90,6 +90,14 @@ class Leases(Excluding):
             return []
         return self.down(self.ticket, self.succ.member.ticket)[1:]
 
+    def owns_until(self) -> int | None:
+        """The end of the lease; who has no voters needs none."""
+        return self.lease_end if self.L else None
+
+    def assigns_from(self) -> int:
+        """The end of the quarantine."""
+        return self.quarantine_end
+
     def ask(self) -> TicketEffects:
         """Send CJOIN, and again if there is no answer."""
         for effect in super().ask():

@@ -14,7 +14,8 @@ may lose either. What is lost is then counted, and is no fault.
 
 Crashes: a node that crashed owes no deliveries, nor does anybody owe those of its messages; a gap
 after its crash is excused too. A node that was started again counts as a new process, which has no
-past: see ``judge``. Damaged logs prove what they show, and nothing by what they lack.
+past: see ``judge``. So is what one that left, and perhaps joined again, is owed. Damaged logs prove
+what they show, and nothing by what they lack.
 """
 
 from __future__ import annotations

@@ -67,12 +67,14 @@ class History:
         """The number of messages sent."""
         return self.slots - len(self.senders)
 
-    def since(self, process: int) -> Bools:
-        """Which slots happened after a process sent its first message, or are that."""
+    def since(self, process: int, position: int = 0) -> Bools:
+        """Which slots happened after the first message of a process from there on, or are that."""
         if process not in self.senders:
             return np.zeros(self.slots, np.bool_)
         index = self.senders.index(process)
-        known: Bools = self.past[:, index] > np.searchsorted(self.sender, index)
+        start, end = np.searchsorted(self.sender, [index, index + 1])
+        before = np.searchsorted(self.sent_at[start + 1 : end], position)
+        known: Bools = self.past[:, index] > start + before
         return known
 
     def addressed_to(self, node: int) -> Bools:

@@ -10,11 +10,14 @@ A node that was started again has forgotten everything and is judged as a new pr
 know of it before they have delivered a message of it, or one that happened after such a message: of
 what is sent without that knowledge it may have any part, in any order. It owes no deliveries, and
 nobody owes those of its messages.
+
+A node that left, and perhaps joined again, is not owed what others sent without knowing that it is
+back; nor need it have that before what it delivers after it joined. What it delivers is in order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +41,7 @@ FAULTS = {
 APART = {
     "excused": "never delivered at a destination that crashed",
     "orphaned": "never delivered, and sent by a node that crashed",
+    "left": "never delivered at a destination that had left",
     "excused_gap": "a gap at a node that had crashed before",
     "unjudged": "would be a gap, a loss or unsent, but the log that would tell is damaged",
 }
@@ -100,6 +104,9 @@ class Judge:
         """Which messages make this delivery a fault, if they happened before it."""
         addressed, position = self.ordered_at(node), self.positions(node)
         late: Bools = position > position[effect] if kind == "order" else position == NOT_DELIVERED
+        joins = [join for join in self._joins(node) if join <= position[effect]]
+        if kind == "gap" and joins:
+            late = late & self.history.since(node, joins[-1])
         return addressed & late
 
     def ordered_at(self, node: int) -> Bools:
@@ -136,9 +143,26 @@ class Judge:
         elif node in self.doubtful:
             yield "unjudged", node, lost
         else:
+            owed = self._owed(node)[lost]
+            yield "left", node, lost[~owed]
+            lost = lost[owed]
             orphan = self.orphan[lost]
             yield "loss", node, lost[~orphan]
             yield "orphaned", node, lost[orphan]
+
+    def _owed(self, node: int) -> Bools:
+        """Which slots were sent to a node that had not left, or by who knew that it was back."""
+        log, joins = self.history.logs.of.get(node), self._joins(node)
+        if log is not None and log.away:
+            return np.zeros(self.history.slots, np.bool_)
+        if not joins:
+            return np.ones(self.history.slots, np.bool_)
+        return self.history.since(node, joins[-1])
+
+    def _joins(self, node: int) -> Sequence[int]:
+        """Where in its log a node that had left wanted to be back."""
+        log = self.history.logs.of.get(node)
+        return () if log is None else log.joins
 
     def _overtakes(self, messages: Ints, position: NDArray[np.int64], addressed: Bools) -> Bools:
         latest = self.running_maximum(np.where(addressed, position, NOT_DELIVERED))
@@ -147,13 +171,20 @@ class Judge:
     def _gaps(
         self, node: int, messages: Ints, first: NDArray[np.intp], lost: Bools
     ) -> Iterator[Finding]:
-        missing = self.running_maximum(lost.astype(np.int64))
-        gap = self.maximum_over_past(messages, missing) > 0
+        gap = self._lacks(messages, lost)
+        for join in self._joins(node):
+            back = first >= join
+            gap[back] = self._lacks(messages[back], lost & self.history.since(node, join))
         crash = self._track(node).crash
         excused = gap & (first >= crash) if crash is not None else np.zeros_like(gap)
         yield "excused_gap", node, messages[excused]
         doubtful = self.history.logs.node(node) in self.doubtful
         yield "unjudged" if doubtful else "gap", node, messages[gap & ~excused]
+
+    def _lacks(self, messages: Ints, lost: Bools) -> Bools:
+        missing = self.running_maximum(lost.astype(np.int64))
+        lacking: Bools = self.maximum_over_past(messages, missing) > 0
+        return lacking
 
     def running_maximum(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """For each slot the maximum over its sender's slots up to it."""

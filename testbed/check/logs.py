@@ -63,9 +63,10 @@ class NodeLog:
     """What one node did; ``crash`` is the number of sends and deliveries before its first crash.
 
     A node that was started again is a new process: this is its log since then, and ``restarted``.
+    One that has left is ``away``; ``joins`` has where in the log it wanted to be back.
     """
 
-    __slots__ = ("crash", "events", "held", "held_times", "restarted", "times")
+    __slots__ = ("away", "crash", "events", "held", "held_times", "joins", "restarted", "times")
 
     def __init__(self) -> None:
         self._clear()
@@ -83,6 +84,7 @@ class NodeLog:
     def _clear(self) -> None:
         self.events, self.times = array("i"), array("q")
         self.held, self.held_times = array("i"), array("q")  # what was kept back, if that is read
+        self.away, self.joins = False, array("i")
 
 
 class Logs:
@@ -130,6 +132,11 @@ class Logs:
                 self._disown(node, line)
                 process = min(0, self.nodes[0]) - len(self.home) - 1  # a number that no node has
                 self.of[process], self.home[process] = log.begin_anew(), node
+            elif event == "leave":
+                log.away = True
+            elif event == "join" and log.away:
+                log.away = False
+                log.joins.append(len(log.events))
         except KeyError as error:
             raise LineError(f"no {error.args[0]!r}", node) from None
         except (TypeError, OverflowError) as error:

@@ -29,6 +29,7 @@ _SENTENCES = {
     "resent": "node {0} sent {1} twice: two messages with one name",
     "excused": "node {0}, which crashed, never delivered {1}; that is no fault",
     "orphaned": "node {0} never delivered {1}, whose sender crashed; that is no fault",
+    "left": "node {0}, which had left, never delivered {1}; that is no fault",
     "excused_gap": "node {0} delivered {1} after a crash and lacks what happened before it;"
     " that is no fault",
     "unjudged": "node {0} and {1}: the log that would tell is damaged or missing",

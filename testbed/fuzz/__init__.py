@@ -15,9 +15,10 @@ import tomli_w
 
 from protocols import PROTOCOLS, Protocol
 from protocols.broken import BROKEN
-from testbed.fuzz.draw import Document, draw
+from testbed.fuzz.draw import draw
 from testbed.fuzz.shrink import Shrinker
 from testbed.fuzz.trial import Trial, attempt
+from testbed.fuzz.values import Document
 
 __all__ = [
     "Batch",

@@ -10,7 +10,8 @@ All that is drawn is within what a correct protocol promises, so that every viol
   receivers itself does so only over raw channels: with the reliable one a message may have reached
   some processes when its sender dies, and then nobody sends it to the others, which wait for it.
   Where processes wait to hear from each other, nobody crashes.
-- A protocol that repairs what faults do meets all of this over raw channels, crashes too.
+- A protocol that repairs what faults do meets all of this over raw channels, crashes too, and its
+  processes start again, leave and join: see ``members``, which has the limits of this.
 - A protocol that may lose messages meets all of this over raw channels too, and packets are lost there
   for ever; its processes also start again, leave and join.
 
@@ -25,20 +26,20 @@ from collections.abc import Callable, Collection
 from dataclasses import fields
 from itertools import chain, combinations
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Literal, get_args, get_origin, get_type_hints
 
 import networkx as nx
 
 from protocols import Protocol
 from testbed.experiment import Experiment, parse
 from testbed.faults import Crash, LinkDown, Loss, Pause, Reordering
+from testbed.fuzz import members
+from testbed.fuzz.values import Document, Table, ms, some_link
 from testbed.network import Network, build_network
 from testbed.script import NUMBER_BYTES, Line
 from testbed.seeds import stream
 from topologies import has_cycle
 
-Document = dict[str, Any]
-Table = dict[str, Any]
 Members = dict[str, list[int]]
 
 MOST_NODES = 8
@@ -47,7 +48,6 @@ MOST_GROUPS = 5
 MOST_FAULTS = 4
 MOST_CRASHES = 3
 SPAN_MS = 20.0  # in which messages are sent
-REPAIR_MS = 9000.0  # in which a protocol has repaired all that faults have done
 SETTLE_MS = 300.0  # for which a protocol that may lose messages goes on
 RETRIES = 40  # enough for the worst weather that is drawn
 # of settings that are numbers, some by which much happens in so short a time
@@ -74,28 +74,51 @@ def draw(protocol: type[Protocol], seed: int) -> Document:
         "name": f"fuzz-{protocol.name}-{seed}",
         "seed": seed,
         "channel": {"model": "reliable", "retries": RETRIES} if reliable else "raw",
-        "protocol": {"name": protocol.name, **_settings(protocol, rng)},
+        "protocol": {
+            "name": protocol.name,
+            **({} if protocol.repairs else _settings(protocol, rng)),
+        },
         "topology": _topology(nodes, rng),
-        "links": _links(reliable, rng),
+        "links": members.links(rng) if protocol.repairs else _links(reliable, rng),
         "transport": {
             "routing": rng.choice(["hops", "delay"]),
             "mtu": 1500 if reliable else rng.choice([200, 1500]),
         },
         "workload": {"model": "script", "send": _script(protocol, nodes, groups, rng)},
     }
+    if protocol.optimistic:
+        document["workload"]["send"] += _flow(nodes, rng)
     if not protocol.rests:
-        settle_ms = REPAIR_MS if protocol.repairs else SETTLE_MS
-        document["workload"]["settle_ms"] = settle_ms
+        document["workload"]["settle_ms"] = SETTLE_MS
     if groups:
         document["groups"] = {"model": "named", "members": groups}
     if protocol.needs_overlay:
         document["overlay"] = {"model": rng.choice(["hypercube", "ring", "tree", "complete"])}
     experiment = parse(document, Path(document["name"]))[0]
     network = build_network(experiment)
-    for setting, right in (("entries", "auto"), ("safe", True)):
-        if setting in document["protocol"] and not promised(experiment, network):
-            document["protocol"][setting] = right
+    if protocol.repairs:
+        return _with_members(document, network, rng)
+    if "entries" in document["protocol"] and not promised(experiment, network):
+        document["protocol"]["entries"] = "auto"
     document["fault"] = _faults(experiment, network, rng)
+    return document
+
+
+def _with_members(document: Document, network: Network, rng: random.Random) -> Document:
+    """Let groups be formed in the network, and things happen to their members."""
+    workload, path = document["workload"], Path(document["name"])
+    document["protocol"] = {
+        "name": document["protocol"]["name"],
+        **members.settings(network, rng),
+    }
+    workload["send"] = members.stretched(workload["send"], rng)
+    experiment = parse(document, path)[0]
+    workload["settle_ms"] = members.repair_ms(experiment.settings)
+    document["channel"] = members.channel(experiment.settings, rng)
+    document["fault"] = members.faults(experiment, network, rng)
+    while not members.within_limits(experiment := parse(document, path)[0], network):
+        document["fault"].remove(rng.choice(document["fault"]))
+    workload["send"] += members.last_words(experiment, network.processes, rng)
     return document
 
 
@@ -106,10 +129,10 @@ def promised(experiment: Experiment, network: Network) -> bool:
         return False  # messages that tell of some groups only are right without cycles
     if experiment.protocol.optimistic:
         return True
+    if experiment.protocol.repairs:
+        return members.within_limits(experiment, network)
     if any(isinstance(fault, LinkDown | Pause) and fault.for_ms is None for fault in faults):
         return False
-    if experiment.protocol.repairs:
-        return experiment.settings.safe and experiment.workload.settle_ms >= REPAIR_MS
     crashed = {fault.node for fault in faults if isinstance(fault, Crash)}
     if crashed and experiment.protocol.needs_everybody:
         return False
@@ -184,7 +207,7 @@ def _script(
     answering, subsets = rng.choice([0.0, 0.3, 0.7]), protocol.takes_subsets and rng.random() < 0.5
     lines: list[Line] = []
     while len(lines) < rng.randint(1, MOST_MESSAGES):
-        line: Line = {"node": rng.randrange(nodes), "at_ms": _ms(rng.uniform(0, span))}
+        line: Line = {"node": rng.randrange(nodes), "at_ms": ms(rng.uniform(0, span))}
         if groups:
             line["group"] = rng.choice([*groups])
             line["node"] = rng.choice(groups[line["group"]])
@@ -201,6 +224,13 @@ def _script(
     return lines
 
 
+def _flow(nodes: int, rng: random.Random) -> list[Line]:
+    """In some trials many more, so that several are missing at one process when it gives up one."""
+    many = rng.choice([0, MOST_MESSAGES])
+    times = (ms(rng.uniform(0, 2 * SPAN_MS)) for _ in range(many))
+    return [{"node": rng.randrange(nodes), "at_ms": at} for at in times]
+
+
 def _answer(lines: list[Line], number: int, subsets: bool, nodes: int, rng: random.Random) -> None:
     """Some nodes answer a message; who is not among its destinations never will."""
     for node in rng.sample(range(nodes), rng.randint(1, min(2, nodes))):
@@ -212,7 +242,7 @@ def _answer(lines: list[Line], number: int, subsets: bool, nodes: int, rng: rand
 
 def _faults(experiment: Experiment, network: Network, rng: random.Random) -> list[Table]:
     protocol, reliable = experiment.protocol, experiment.channel is not None
-    floods, anything = protocol.needs_overlay, protocol.optimistic or protocol.repairs
+    floods, anything = protocol.needs_overlay, protocol.optimistic
     kinds: list[Callable[[Network, random.Random], Table]] = [_duplication, _slow, _pause]
     if reliable or anything:
         kinds += [_reordering, _down, _partition]
@@ -227,7 +257,7 @@ def _faults(experiment: Experiment, network: Network, rng: random.Random) -> lis
     if (outlived or anything) and rng.random() < 0.3:
         crashes = _crashes(network, rng)
         if protocol.optimistic and rng.random() < 0.5:
-            crashes = [{**crash, "for_ms": _ms(rng.uniform(1, SPAN_MS))} for crash in crashes]
+            crashes = [{**crash, "for_ms": ms(rng.uniform(1, SPAN_MS))} for crash in crashes]
         drawn += crashes
     return drawn
 
@@ -235,25 +265,25 @@ def _faults(experiment: Experiment, network: Network, rng: random.Random) -> lis
 def _loss(network: Network, rng: random.Random) -> Table:
     """Less of it where packets may cross many links."""
     if rng.random() < 0.3:
-        return {"kind": "loss", "rate": _ms(rng.uniform(0, 0.4)), "link": _link(network, rng)}
+        return {"kind": "loss", "rate": ms(rng.uniform(0, 0.4)), "link": some_link(network, rng)}
     most = 0.15 if network.processes <= 4 else 0.08
-    return {"kind": "loss", "rate": _ms(rng.uniform(0, most))}
+    return {"kind": "loss", "rate": ms(rng.uniform(0, most))}
 
 
 def _duplication(network: Network, rng: random.Random) -> Table:
-    return {"kind": "duplication", "rate": _ms(rng.uniform(0, 0.3))}
+    return {"kind": "duplication", "rate": ms(rng.uniform(0, 0.3))}
 
 
 def _reordering(network: Network, rng: random.Random) -> Table:
-    late = {"late_ms": _ms(rng.uniform(0, 30))}
-    return {"kind": "reordering", "rate": _ms(rng.uniform(0, 0.5)), **late}
+    late = {"late_ms": ms(rng.uniform(0, 30))}
+    return {"kind": "reordering", "rate": ms(rng.uniform(0, 0.5)), **late}
 
 
 def _slow(network: Network, rng: random.Random) -> Table:
     return {
         "kind": "slow",
-        "factor": _ms(rng.uniform(1, 50)),
-        "link": _link(network, rng),
+        "factor": ms(rng.uniform(1, 50)),
+        "link": some_link(network, rng),
         **_while(rng),
     }
 
@@ -268,8 +298,8 @@ def _leave(network: Network, rng: random.Random) -> Table:
 
 def _down(network: Network, rng: random.Random) -> Table:
     if rng.random() < 0.5:
-        return {"kind": "link-down", "per_s": 100.0, "for_ms": _ms(rng.uniform(1, 20))}
-    return {"kind": "link-down", "link": _link(network, rng), **_while(rng)}
+        return {"kind": "link-down", "per_s": 100.0, "for_ms": ms(rng.uniform(1, 20))}
+    return {"kind": "link-down", "link": some_link(network, rng), **_while(rng)}
 
 
 def _partition(network: Network, rng: random.Random) -> Table:
@@ -289,19 +319,10 @@ def _crashes(network: Network, rng: random.Random) -> list[Table]:
             watched = rng.randrange(network.processes)
             crash["when"] = {"node": watched, "delivered": rng.randint(1, 10)}
         else:
-            crash["at_ms"] = _ms(rng.uniform(0, 2 * SPAN_MS))
+            crash["at_ms"] = ms(rng.uniform(0, 2 * SPAN_MS))
         drawn.append(crash)
     return drawn
 
 
 def _while(rng: random.Random) -> Table:
-    return {"at_ms": _ms(rng.uniform(0, SPAN_MS)), "for_ms": _ms(rng.uniform(0.1, 3 * SPAN_MS))}
-
-
-def _link(network: Network, rng: random.Random) -> list[int]:
-    return list(rng.choice(sorted((min(edge), max(edge)) for edge in network.graph.edges)))
-
-
-def _ms(value: float) -> float:
-    """As many digits as a person cares to read."""
-    return round(value, 3)
+    return {"at_ms": ms(rng.uniform(0, SPAN_MS)), "for_ms": ms(rng.uniform(0.1, 3 * SPAN_MS))}

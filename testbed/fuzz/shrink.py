@@ -14,8 +14,8 @@ from copy import deepcopy
 from itertools import product
 from typing import Any
 
-from testbed.fuzz.draw import Document
 from testbed.fuzz.trial import attempt
+from testbed.fuzz.values import Document
 from testbed.script import without
 
 TRIALS = 3000
@@ -148,8 +148,11 @@ def plain_values(document: Document) -> Iterator[Document]:
         for value in values[: values.index(now)] if now in values else values:
             rest = {key: content for key, content in document.items() if key != table}
             yield rest if value is None else {**rest, table: value}
-    if len(document["protocol"]) > 1:
-        yield {**document, "protocol": {"name": document["protocol"]["name"]}}
+    settings = document["protocol"]
+    if len(settings) > 1:
+        yield {**document, "protocol": {"name": settings["name"]}}
+    for gone in [key for key in settings if key != "name"]:
+        yield {**document, "protocol": {k: v for k, v in settings.items() if k != gone}}
 
 
 def plain_script(document: Document) -> Iterator[Document]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,9 +12,13 @@ from testbed.check import Event, Verdict, check_events
 from testbed.engines.simulate import OverError, Simulation
 from testbed.errors import UserError
 from testbed.experiment import Experiment, parse
-from testbed.fuzz.draw import Document, promised
+from testbed.faults import Crash
+from testbed.fuzz import members
+from testbed.fuzz.draw import promised
+from testbed.fuzz.values import Document
 from testbed.network import Network, build_network
 from testbed.script import Script
+from testbed.workload import NS_PER_MS
 
 TICKS = 4  # of 32,768 events: what goes on for longer does not end
 TICKS_OF_THE_RESTLESS = 100  # their runs end by time
@@ -23,7 +27,12 @@ UNFINISHED = {"loss", "gap"}  # prove nothing about what was stopped
 
 
 class Trial(NamedTuple):
-    """What came of an experiment; ``wrong`` is a kind of violation, "error" or "endless"."""
+    """What came of an experiment; ``wrong`` is a kind of violation, or one of these:
+
+    - "error": the protocol raised an exception;
+    - "endless": it does not end;
+    - "unrepaired": long after all faults something is not delivered to a member, or cannot be sent.
+    """
 
     wrong: str | None
     sentence: str
@@ -55,10 +64,13 @@ class MemoryLog:
     def hold(self, *_: object) -> None:
         """The oracle does not look at these."""
 
-    def leave(self, *_: object) -> None:
-        """The oracle does not look at these."""
+    def leave(self, t: int, node: int) -> None:
+        """A node's application wants to be a member no longer."""
+        self.events[node].append(Event("leave", t=t))
 
-    join = leave
+    def join(self, t: int, node: int) -> None:
+        """A node's application wants to be a member."""
+        self.events[node].append(Event("join", t=t))
 
     def note(self, t: int, node: int, event: str, facts: Mapping[str, Any]) -> None:
         """What a protocol wants to be known."""
@@ -86,7 +98,8 @@ def attempt(document: Document) -> Trial | None:
 def _attempt(experiment: Experiment, network: Network) -> Trial:
     assert isinstance(experiment.workload, Script)
     due = len(experiment.workload.send) * network.processes
-    log: Any = MemoryLog(most=TOO_MANY * due)
+    again = 1 + sum(isinstance(f, Crash) and f.for_ms is not None for f in experiment.faults)
+    log: Any = MemoryLog(most=TOO_MANY * due * again**2)  # who starts again may answer again
     ticks, most = 0, TICKS if experiment.protocol.rests else TICKS_OF_THE_RESTLESS
 
     def progress(stage: str, done: int, of: int) -> None:
@@ -110,6 +123,8 @@ def _attempt(experiment: Experiment, network: Network) -> Trial:
     )
     if wrong is None:
         wrong, sentence = _judge(verdict, endless=log.left < 0 or ticks >= most)
+    if wrong is None and experiment.protocol.repairs:
+        wrong, sentence = _unrepaired(experiment, simulation, log.events)
     return Trial(wrong, sentence, verdict.messages, verdict.deliveries, len(experiment.faults))
 
 
@@ -118,3 +133,32 @@ def _judge(verdict: Verdict, endless: bool) -> tuple[str | None, str]:
         if not (endless and kind in UNFINISHED):
             return kind, verdict.explain(1)[1]
     return ("endless", "it does not end") if endless else (None, "")
+
+
+def _unrepaired(
+    experiment: Experiment, simulation: Simulation, events: Mapping[int, list[Event]]
+) -> tuple[str | None, str]:
+    """Whether all who are members in the end can send, and have what was sent long after all faults.
+
+    The oracle, which knows no time, can ask less of one that has left and joined or started again.
+    """
+    changed = simulation.faulty.latest if simulation.faulty else 0
+    quiet = changed + members.repair_ms(experiment.settings) * NS_PER_MS
+    here = [n for n in range(len(simulation.nodes)) if _is_member(events[n])]
+    got = {n: {(e.source, e.seq) for e in events[n] if e.event == "deliver"} for n in here}
+    for node in here:
+        if simulation.nodes[node].backlog:
+            return "unrepaired", f"node {node} waits to send, long after all faults"
+        for e in events[node]:
+            for peer in here if e.event == "send" and e.t >= quiet else ():
+                if (e.to is None or peer in e.to) and (e.source, e.seq) not in got[peer]:
+                    name = f"m({e.source},{e.seq})"
+                    told = f"node {peer} never delivered {name}, sent long after all faults"
+                    return "unrepaired", told
+    return None, ""
+
+
+def _is_member(events: Sequence[Event]) -> bool:
+    """Whether a node is neither dead nor has left."""
+    last = [e.event for e in events if e.event in ("crash", "restart", "leave", "join")]
+    return not last or last[-1] in ("restart", "join")

@@ -29,7 +29,7 @@ FAULTS = [
     {"kind": "join", "node": AWAY, "at_ms": 10 * ROUND_MS},
     {"kind": "join", "node": HEIR, "at_ms": 5 * ROUND_MS},
 ]
-LEASES = {"dynamic_tickets": True, "lease_round_ms": ROUND_MS}
+LEASES = {"management": "leases", "lease_round_ms": ROUND_MS}
 
 
 def quiet(stage: str, done: int, of: int) -> None:

@@ -113,7 +113,7 @@ class Simulation:
         workload = experiment.workload
         scheduler = self.network.scheduler
         for process in self.nodes:
-            scheduler.call_at(0, partial(process.start, 0))
+            scheduler.call_at(0, partial(self._start, process))
         deliveries = sum(processes if to is None else len(to) for _, _, _, to in sends)
         self.expected = deliveries * (1 + workload.answers_per_message())
         self.most = workload.most_deliveries(sends, processes)
@@ -126,6 +126,11 @@ class Simulation:
             scheduler.call_at(warm_at, self.meter.counted.clear)
         for at, node, payload, to in sends:
             scheduler.call_at(at, partial(self._send, node, payload, to))
+
+    def _start(self, process: Node) -> None:
+        """A process begins, unless a fault at the very beginning was quicker."""
+        if process.id not in self.dead:
+            process.start(0)
 
     def _send(self, node: int, payload: bytes, to: frozenset[int] | None) -> None:
         """The application sends, unless it is dead; one that stands still does so later."""

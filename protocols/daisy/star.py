@@ -1,0 +1,259 @@
+"""A local group whose messages all pass its server, point to point, with one integer each.
+
+Section 3.4, item 3, of the daisy's paper. A member sends its message to the server, which takes the
+messages of each member in the order of their numbers, relays what leaves the group, and forwards it
+to the destinations within. Every link numbers its messages on its own, in either direction, from one
+in each view. All members get a part of one sequence, the server's, in which nothing stands before what
+it comes after: so causal order takes no vector. The sender delivers its own message at once.
+
+*Kept* is a message by its sender, the server and the destinations, until the server says that it is
+stable: all destinations of the view have acknowledged it, it is stable above if it leaves the group,
+and nobody absent needs it. With ``safe`` the server relays one up when all that it has put into its
+sequence up to it has arrived. What the server itself sends goes to all members of the view: nobody
+else has it if the server crashes, and whoever has a later one has the earlier ones too.
+
+*A new view* carries what the members hold, and nobody delivers it yet: a server that has crashed may
+have passed a message to some that comes after another one which it alone had, from above. There that
+one is recorded still. So in every view the server waits until it knows what is recorded above, puts
+this and what was carried over into its sequence, in the order of logical times, and only then takes
+what is new. Whoever gets something again knows it by its number.
+
+State: of each link what is not stable in either direction, and what waits for an earlier one; at the
+server, how far each link was when a message was put into the sequence.
+Cost: one copy to the server, and one to each other destination in the group, of
+32 + 16 + 4 + 4|Dests| + d bytes; reports of 68 bytes on a link, of 52 between others. One hop more.
+
+Limits. A sender and its server that crash together, or are cut off together for longer than
+``grace_ms``, may leave a hole: they alone had a message, and a later one had been forwarded already.
+Without ``safe``, on three levels or more, so may a server of two levels that crashes alone: what it
+had just sent can get past what was lost on the way down to the other servers.
+After a view change the server takes nothing until it is in a view above that is complete and not weak:
+if nobody else is there, twice ``grace_ms``. Groups are not split or merged.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from protocols.base import Deliver, Effects
+from protocols.daisy.casting import AT_ONCE, Casting, Copies, Status
+from protocols.daisy.group import Group
+from protocols.daisy.messages import Cast, Report
+from protocols.daisy.states import Install
+from protocols.daisy.view import View
+from protocols.wire import MessageId
+
+SERVER = 0  # its index in a view
+
+
+class Links(Casting):
+    """The links of one view: at the server one to each member, at a member one to the server.
+
+    Slot i + 1 holds what came from member i. A report says of a link how much of the server's and
+    of the member's messages was delivered, or sent; and how much is stable of what was carried over,
+    of the server's and of the member's.
+    """
+
+    def __init__(self, view: View, me: int, carried: Sequence[Cast]) -> None:
+        super().__init__(view, me, carried)
+        size = len(view.members)
+        self.processes = view.processes
+        self.serves = self.me == SERVER
+        self.ready = True  # at the server: whether what is new is taken
+        self.sent: list[deque[Cast]] = [deque() for _ in range(size)]  # to each, not stable
+        self.settled = [0] * size  # how many of these are forgotten
+        self.sent_at: dict[tuple[int, int], int] = {}
+        self.sequence: dict[MessageId, tuple[Cast, list[int]]] = {}  # and how far the links were
+        self.free: list[MessageId] = []  # of it, what need not be kept on the server's account
+        self.told = (0, 0, 0)
+
+    def enter(self, slot: int, cast: Cast | None) -> None:
+        """Put what came from a member, or was carried over, into its slot."""
+        self.slots[slot].append(cast)
+
+    def send(self, cast: Cast, now: int) -> tuple[Cast, list[Copies]]:
+        """A member's next message goes to the server, the server's to those whom it concerns."""
+        cast = replace(cast, view=self.id)
+        if self.serves:
+            return cast, self.onward(cast, now)
+        return cast, [self._put(SERVER, cast, now)]
+
+    def onward(self, cast: Cast, now: int) -> list[Copies]:
+        """At the server: put a message into the sequence, and forward it."""
+        if not self.serves:
+            return []
+        mine = cast.source == self.processes[SERVER]
+        copies = [
+            self._put(i, cast, now)
+            for i, process in enumerate(self.processes)
+            if i != SERVER and process != cast.source and (mine or cast.is_for((process,)))
+        ]
+        self.sequence[cast.id] = cast, [self._count(i) for i in range(len(self.sent))]
+        return copies
+
+    def _put(self, i: int, cast: Cast, now: int) -> Copies:
+        number = self._count(i) + 1
+        copy = replace(cast, view=self.id, vector=(number,))
+        self.sent[i].append(copy)
+        self.sent_at[i, number] = now
+        return (self.processes[i],), copy
+
+    def _count(self, i: int) -> int:
+        return self.settled[i] + len(self.sent[i])
+
+    def _linked(self, sender: int) -> bool:
+        return self.serves or self.index[sender] == SERVER
+
+    def _acknowledged(self, i: int) -> int:
+        """How much of what was sent to a member it has delivered; less than none before it is here."""
+        report = self.delivered[i]
+        return -1 if not report else report[SERVER if self.serves else 1]
+
+    # what comes in
+
+    def fits(self, message: Cast | Report, sender: int) -> bool:
+        """One number on a link; a report on a link, or a mere heartbeat beside it."""
+        if isinstance(message, Cast):
+            return self._linked(sender) and len(message.vector) == 1
+        return len(message.delivered) == (2 if self._linked(sender) else 0)
+
+    def number(self, cast: Cast, i: int) -> int:
+        """Which one of its link it is."""
+        return cast.vector[0]
+
+    def deliverable(self, cast: Cast, i: int) -> bool:
+        """The next one of a link always is, once the server is ready."""
+        return self.ready
+
+    def note_vector(self, sender: int, vector: tuple[int, ...]) -> None:
+        """A message's number says nothing about others."""
+
+    def note(self, sender: int, report: Report) -> None:
+        """What the other end of a link has delivered; from the server, what is stable."""
+        super().note_vector(sender, report.delivered)
+        if self.index[sender] == SERVER:
+            carried, servers, own = map(max, self.told, report.released)
+            self.told = carried, servers, own
+
+    def reports(self, urgent: bool) -> Iterator[Status]:
+        """To each member what concerns its link; an acknowledgement goes to the server alone."""
+        for process in self.others:
+            i = self.index[process]
+            if self.serves and not urgent:
+                released = self.stable[0], self.settled[i], self.stable[i + 1]
+                yield (process,), (self._count(i), self.T[i]), released
+            elif i == SERVER and not self.serves:
+                yield (process,), (self.T[SERVER], self._count(SERVER)), self.told
+            elif not urgent:
+                yield (process,), (), (0,)
+
+    # what is kept, and for how long
+
+    def everywhere(self, name: MessageId) -> bool:
+        """Whether all of the server's sequence up to this message has arrived."""
+        if name not in self.sequence:
+            return False
+        _, far = self.sequence[name]
+        return all(self._acknowledged(i) >= n for i, n in enumerate(far) if i != SERVER)
+
+    def released_by_others(self, name: MessageId) -> bool:
+        """The same: others release what they have."""
+        return self.everywhere(name)
+
+    def release(self, may: Callable[[Cast], bool]) -> None:
+        """At the server: what need not be kept on its account."""
+        self.free = [name for name, (cast, _) in self.sequence.items() if may(cast)]
+
+    def forget(self, needed: Callable[[Cast], bool]) -> Iterator[MessageId]:
+        """At the server what is stable; at a member what the server says is."""
+        if not self.serves:
+            yield from self._obey()
+        elif self.ready:
+            for name in self.free:
+                if self.everywhere(name) and not needed(self.sequence[name][0]):
+                    del self.sequence[name]
+                    yield name
+            self._shorten()
+
+    def _shorten(self) -> None:
+        """Take from each slot and link, from the first on, what is kept no longer."""
+        for slot, casts in enumerate(self.slots):
+            while casts and (casts[0] is None or casts[0].id not in self.sequence):
+                casts.popleft()
+                self.stable[slot] += 1
+        for i, sent in enumerate(self.sent):
+            while sent and sent[0].id not in self.sequence:
+                self._drop_sent(i)
+
+    def _drop_sent(self, i: int) -> Cast:
+        self.settled[i] += 1
+        del self.sent_at[i, self.settled[i]]
+        return self.sent[i].popleft()
+
+    def _obey(self) -> Iterator[MessageId]:
+        for slot in (0, SERVER + 1):
+            while self.slots[slot] and self.stable[slot] < self.told[slot]:
+                self.stable[slot] += 1
+                if cast := self.slots[slot].popleft():
+                    yield cast.id
+        while self.sent[SERVER] and self.settled[SERVER] < self.told[2]:
+            yield self._drop_sent(SERVER).id
+
+    def missing(self, sender: int, now: int, pause: int) -> list[Cast]:
+        """What the other end of a link should have by now."""
+        i = self.index[sender]
+        has = self._acknowledged(i)
+        if not self._linked(sender) or has >= self._count(i) or now - self.resent_at[i] < pause:
+            return []
+        due = list(self.sent[i])[max(0, has - self.settled[i]) :][:AT_ONCE]
+        late = [cast for cast in due if now - self.sent_at[i, cast.vector[0]] >= pause]
+        if late:
+            self.resent_at[i] = now
+        return late
+
+
+class Star(Group):
+    """One process's part in a local group whose messages all pass the server."""
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, way=Links, **named)
+
+    @property
+    def open(self) -> bool:
+        """Whether messages can be sent; a server must have begun its sequence."""
+        return super().open and not self.waits
+
+    @property
+    def waits(self) -> bool:
+        """Whether, as server, it has to know first what is recorded above."""
+        return isinstance(self.casting, Links) and not self.casting.ready and super().open
+
+    def _take_over(self, install: Install) -> list[Cast]:
+        """Keep what was carried over; it is delivered when the server says so."""
+        self.history = {cast.id: cast for cast in install.casts}
+        if self.is_server:
+            assert isinstance(self.casting, Links)
+            self.casting.ready = False
+            self.seen.clear()  # from now on, what is in the sequence
+        return []
+
+    def resume(self, recorded: Iterable[Cast], now: int) -> Effects:
+        """As server, begin the sequence with what was carried over and what is recorded above."""
+        links = self.casting
+        assert isinstance(links, Links)
+        known = {cast.id: cast for cast in (*recorded, *self.history.values())}
+        ordered = sorted(known.values(), key=lambda c: (c.time, c.id))
+        first = [replace(cast, group=self.number, view=links.id) for cast in ordered]
+        links.ready = True
+        self.history.clear()
+        copies = []
+        for cast in first:
+            self._record(cast)
+            copies.append(links.onward(cast, now))
+        for cast, of_it in zip(first, copies, strict=True):
+            yield from self._send_copies(of_it)
+            yield Deliver(cast)
+        yield from self._go_on(links, now)
