@@ -301,9 +301,9 @@ class Membership(ABC):
 
     def _propose(self, target: tuple[Member, ...], asked: frozenset[int], now: int) -> Effects:
         proposal = self.proposal
-        if proposal is not None and now - proposal.since >= self.timing.patience:
-            if proposal.waiting():  # they are alive, but have promised another
-                proposal = None
+        late = proposal is not None and now - proposal.since >= self.timing.grace
+        if proposal is not None and late and proposal.waiting():
+            proposal = None  # some are alive, but have promised another view of the same number
         if proposal is None or (proposal.target, proposal.asked) != (target, asked):
             proposal = self.proposal = Proposal(self.promised, target, asked, now)
             grows = 1 if self._weakens(proposal, now) else STRONG

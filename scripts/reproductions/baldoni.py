@@ -39,6 +39,15 @@ PER_SECOND = 100
 DESTINATIONS = 3
 ENOUGH = 20  # messages of each process, so that the logs of KS fill
 OTHERS = ("timestamp", "rst", "ks")
+VARIED = 64  # processes on two levels, for the optimisations of section 3.4
+VARIANTS: dict[str, dict[str, Any]] = {
+    "section 3.1": {"safe": False},
+    "section 3.1, safe": {},
+    "1. relayed early": {"safe": False, "early": True},
+    "2. to recipients, k = 1": {"inside": "recipients", "resilience": 1},
+    "2. to recipients, k = 2": {"inside": "recipients", "resilience": 2},
+    "3. through the server": {"inside": "server"},
+}
 Key = tuple[str, int]  # protocol, nodes
 Found = dict[Key, "Measured"]
 
@@ -47,6 +56,7 @@ class Measured(NamedTuple):
     """One run."""
 
     control: float  # bytes a copy of a message
+    copies: float  # of a message
     broadcasts: float  # a message
     datagrams: float  # a message
     delay: float  # ms
@@ -68,7 +78,7 @@ def main() -> int:
     sizes = sorted(set(options.sizes))
     points = {
         (name, nodes): experiment(name, nodes, options) for name in names() for nodes in sizes
-    }
+    } | {(name, VARIED): experiment(name, VARIED, options) for name in VARIANTS}
     try:
         found = measure(points, options)
     except UserError as error:
@@ -76,6 +86,7 @@ def main() -> int:
     print(f"{options.messages} messages a run")
     show(found, sizes)
     show_claims(found, sizes)
+    show_variants(found)
     print(f"figures: {draw(found, sizes, options.runs / 'baldoni')}")
     return 0
 
@@ -99,8 +110,9 @@ def experiment(name: str, nodes: int, options: argparse.Namespace) -> Experiment
         document["protocol"] = {"name": name}
         document["workload"]["messages"] = max(options.messages, ENOUGH * nodes)
     else:
-        levels = int(name.split()[1])
+        levels = 2 if name in VARIANTS else int(name.split()[1])
         document["protocol"] |= {"levels": levels, "group_size": group_size(nodes, levels)}
+        document["protocol"] |= VARIANTS.get(name, {})
     if name == "timestamp":
         document["workload"] = {
             "model": "poisson",
@@ -141,6 +153,7 @@ def measured(row: dict[Any, Any], daisy: bool) -> Measured:
         control=row["broadcast_control_bytes_per_copy"]
         if daisy
         else row["control_bytes"] / row["copies"],
+        copies=row["broadcast_copies"] / row["multicasts"] if daisy else row["copies"],
         broadcasts=row["broadcasts_per_message"] if daisy else 1.0,
         datagrams=row["copies"] / row["multicasts"],
         delay=row["delay_ms_mean"],
@@ -156,6 +169,15 @@ SHOWN = (
     ("delay, ms", "delay", "{:.1f}"),
     ("delay within groups, ms", "within", "{:.1f}"),
     ("delay across groups, ms", "across", "{:.1f}"),
+)
+
+
+COMPARED = (
+    ("copies a message", "copies", "{:.1f}"),
+    ("control, bytes a copy", "control", "{:,.0f}"),
+    ("datagrams a message", "datagrams", "{:,.0f}"),
+    ("within groups, ms", "within", "{:.1f}"),
+    ("across, ms", "across", "{:.1f}"),
 )
 
 
@@ -236,6 +258,18 @@ def show_claims(found: Found, sizes: list[int]) -> None:
         shown, holds = judge(found, sizes)
         table.add_row(words, shown, "yes" if holds else "[bold]no[/]")
     out.print(table)
+
+
+def show_variants(found: Found) -> None:
+    """What the optimisations of section 3.4 gain and cost."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column(f"{VARIED} processes, 2 levels")
+    for label, _, _ in COMPARED:
+        table.add_column(label, justify="right")
+    for name in VARIANTS:
+        its = found[name, VARIED]
+        table.add_row(name, *(form.format(getattr(its, key)) for _, key, form in COMPARED))
+    Console(highlight=False, width=120).print(table)
 
 
 def draw(found: Found, sizes: list[int], directory: Path) -> Path:
