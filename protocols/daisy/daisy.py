@@ -12,7 +12,7 @@ The rule for all hops: a server relays what the group it comes from has *deliver
 and, if ``safe``, once every member of the view is known to have delivered it. The paper relays at
 once; then a sender and its server that crash together take messages with them that others, elsewhere,
 have already answered, which leaves holes. With the rule, whoever is left of a view has all that ever
-left the group, and what it comes after. How ``early`` relays even sooner is told in ``early``.
+left the group, and what it comes after.
 
 Stability (section 3.1.1): a member of a group of servers releases m when all destinations below it
 have delivered m; a server releases m in its group when m is stable in the group above. So m is kept
@@ -20,13 +20,12 @@ wherever it passed until it has arrived everywhere. A new server (section 3.1.2)
 above, gets what is not stable there, relays down what its group has not seen, and up what the group
 above has not.
 
-Local groups may also send all messages by way of their server (``inside``, see ``star``).
-
 A group that has become too large or too small is silenced until nothing of it is under way; then it
 is split, or its members join the next group, which gives them what is on its way to them.
 
-Inside a group a message goes to all members, or with ``inside`` to its recipients only, with a matrix
-instead of a vector (section 3.4): see ``matrices``.
+The paper's optimisations (section 3.4) are modules of their own: relaying before a message is
+deliverable in ``early``, and inside a group messages to recipients only, with a matrix instead of a
+vector, in ``matrices``, or by way of the server in ``star``.
 
 State: one ``Group`` for each level at which this process is a member; what waits to be relayed.
 Cost: 32 + 16 + 4m + 4|Dests| + d bytes a copy in a group of m; a report of 52 + 8m bytes to each member

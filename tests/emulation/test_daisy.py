@@ -17,8 +17,10 @@ def quiet(stage: str, done: int, of: int) -> None:
     pass
 
 
-def test_a_server_is_killed_and_nothing_is_lost(tmp_path: Path) -> None:
+@pytest.mark.parametrize("inside", ["all", "recipients", "server"])
+def test_a_server_is_killed_and_nothing_is_lost(inside: str, tmp_path: Path) -> None:
     (what,) = load(FILE, engine="virtual")
+    what = replace(what, settings=replace(what.settings, inside=inside))
     emulated = run_experiment(what, tmp_path, quiet)
     assert emulated.verdict.ok, emulated.verdict.explain(3)
     assert emulated.manifest["fidelity"]["verdict"] == "exact"
