@@ -34,7 +34,7 @@ def options(tmp_path: Path, **changes: Any) -> Namespace:
 
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_nothing_goes_wrong_with_a_correct_protocol(name: str) -> None:
-    seeds = range(1, 13) if PROTOCOLS[name].repairs else SEEDS  # heartbeats take their time
+    seeds = range(1, 25) if PROTOCOLS[name].repairs else SEEDS  # heartbeats take their time
     tally = tried(name, seeds)
     assert tally.wrong == {}
     assert tally.seeds == len(seeds)

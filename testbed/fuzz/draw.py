@@ -101,6 +101,9 @@ def draw(protocol: type[Protocol], seed: int) -> Document:
     if "entries" in document["protocol"] and not promised(experiment, network):
         document["protocol"]["entries"] = "auto"
     document["fault"] = _faults(experiment, network, rng)
+    experiment = parse(document, Path(document["name"]))[0]
+    if "management" in document["protocol"] and not promised(experiment, network):
+        document["protocol"]["management"] = "leases"
     return document
 
 
@@ -128,7 +131,8 @@ def promised(experiment: Experiment, network: Network) -> bool:
     if getattr(experiment.settings, "entries", None) == "own" and has_cycle(network.groups):
         return False  # messages that tell of some groups only are right without cycles
     if experiment.protocol.optimistic:
-        return True
+        steady = experiment.channel is not None and not any(isinstance(f, Crash) for f in faults)
+        return steady or not experiment.protocol.needs_fifo(experiment.settings)
     if experiment.protocol.repairs:
         return members.within_limits(experiment, network)
     if any(isinstance(fault, LinkDown | Pause) and fault.for_ms is None for fault in faults):
