@@ -146,6 +146,8 @@ def test_members_are_drawn_with_all_that_happens_to_them() -> None:
         ([{"kind": "crash", "node": node} for node in (0, 1, 2, 3)], {}, False),
         ([{"kind": "crash", "node": 0}, {"kind": "leave", "node": 3}], {"split_above": 5}, True),
         ([{"kind": "crash", "node": 0}, {"kind": "crash", "node": 3}], {"split_above": 4}, False),
+        ([{"kind": "slow", "factor": 9.0, "link": [0, 1], "for_ms": 50.0}], {}, True),
+        ([{"kind": "slow", "factor": 9.0, "link": [0, 1], "for_ms": 50.0}] * 2, {}, False),
         ([{"kind": "loss", "rate": 0.02}], {}, True),
         ([{"kind": "loss", "rate": 0.2}], {}, False),
         ([], {"safe": False}, True),

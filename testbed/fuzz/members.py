@@ -12,7 +12,8 @@ Limits that the daisy has, and that all trials respect (``within_limits``):
   patience is longer than a message takes there and back.
 - Who was cut off for longer than ``grace_ms`` and is gone before it is back leaves a hole. So where
   anybody crashes or leaves, all that cuts processes off lasts for less than that, taken together.
-- Nobody is cut off for as long as ``forget_ms``.
+- Nobody is cut off for as long as ``forget_ms``. Links are slow once at most: two at a time would
+  hold a packet for long after both.
 - A view of servers that crashes as a whole, with a local group, leaves a hole. So if all of a local
   group are gone at some time, crashed or left, then nobody was cut off, and of each group of servers
   one of the first members stays. Where groups are split and merged, fewer are gone than the smallest
@@ -190,6 +191,8 @@ def within_limits(experiment: Experiment, network: Network) -> bool:
     if any(
         fault.per_s is not None or not _bearable(fault, s.heartbeat_ms, steps) for fault in drawn
     ):
+        return False
+    if sum(isinstance(fault, Slow) for fault in drawn) > 1:
         return False
     cut = sum(fault.for_ms or 0 for fault in drawn if _cuts_off(fault))
     gone = {fault.node for fault in drawn if isinstance(fault, Crash | Leave)}
