@@ -13,6 +13,7 @@ import pytest
 import tomli_w
 
 from testbed.cli import COMMANDS, main
+from testbed.commands.protocols import flowing
 from testbed.errors import UserError
 
 QUICK = ("--no-digest",)
@@ -135,7 +136,15 @@ def test_protocols_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert listed["overlay"]["needs_overlay"]
     assert listed["timestamp"]["settings"]["multicast"]["default"] == "network"
     assert main(["protocols", "timestamp"]) == 0
-    assert "Fig. 1" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "Fig. 1" in told
+    assert "one for each" in told  # what a setting means
+    assert "\nCost: 32 + 4n + d bytes" in told
+
+
+def test_a_docstring_flows_but_for_lists_and_headings() -> None:
+    text = "One.\n\nTwo\nthree\n- four\n  five\nCost: six\nseven"
+    assert flowing(text) == "One.\n\nTwo three\n- four\n  five\nCost: six seven"
 
 
 def test_bad_input_is_one_sentence_and_status_2(

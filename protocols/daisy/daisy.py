@@ -94,13 +94,12 @@ class Daisy(EarlyRelays):
     class Settings(Protocol.Settings):
         """Local groups of about ``group_size``; who is silent for ``patience_ms`` is suspected.
 
-        If ``early`` servers relay what they receive, before it is deliverable to them.
         A local group with more members than ``split_above`` is split; one with fewer than
         ``merge_below`` is merged with another, if that does not make it too large.
 
-        The paper's optimisations: servers relay ``early``, what is not deliverable yet. And ``inside``
-        a group messages go to "all", or to "recipients" only, where they survive the crash of
-        ``resilience`` members at once, or in local groups by way of the "server".
+        The paper's optimisations: servers relay ``early``, what is not deliverable to them yet. And
+        ``inside`` a group messages go to "all", or to "recipients" only, where they survive the crash
+        of ``resilience`` members at once, or in local groups by way of the "server".
         """
 
         group_size: int = 4

@@ -12,6 +12,9 @@ from protocols import PROTOCOLS, Protocol
 from testbed.commands.terminal import console, print_json
 
 
+HEADINGS = ("State", "Cost", "Limits", "Invariant")
+
+
 def add_parser(commands: Any) -> None:
     """Declare the command."""
     parser: argparse.ArgumentParser = commands.add_parser(
@@ -39,8 +42,22 @@ def command(options: argparse.Namespace) -> int:
         for key, setting in facts["settings"].items():
             out.print(f"  {key} = {setting['default']!r}: {setting['values']}", markup=False)
         if options.name:
-            out.print("\n" + inspect.cleandoc(_docstring(protocol)), markup=False)
+            if facts["settings"]:
+                out.print("\n" + flowing(protocol.Settings.__doc__ or ""), markup=False)
+            out.print("\n" + flowing(_docstring(protocol)), markup=False)
     return 0
+
+
+def flowing(text: str) -> str:
+    """A docstring whose lines are as long as the terminal wants; what is indented or listed stays."""
+    lines: list[str] = []
+    for line in inspect.cleandoc(text).splitlines():
+        starts = line == "" or line[0] in " -|" or line.split(".")[0].split(":")[0] in HEADINGS
+        if starts or not lines or lines[-1] == "" or lines[-1][0] in " |":
+            lines.append(line)
+        else:
+            lines[-1] += " " + line
+    return "\n".join(lines)
 
 
 def describe(protocol: type[Protocol]) -> dict[str, Any]:
