@@ -11,7 +11,6 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from protocols import PROTOCOLS, Protocol
 from testbed.commands.terminal import console, print_json
 
-
 HEADINGS = ("State", "Cost", "Limits", "Invariant")
 
 

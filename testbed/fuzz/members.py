@@ -20,7 +20,8 @@ Limits that the daisy has, and that all trials respect (``within_limits``):
   one can have, or one at most.
 - Who is the last of its local group does not leave where groups are merged.
 - Over the reliable channel nobody crashes or leaves: who waits for an answer of one that is gone
-  waits for long before it can send more. It tries again within ``patience_ms``.
+  waits for long before it can send more. It tries again within half of ``patience_ms``: all that
+  comes after a lost packet, heartbeats too, waits for it.
 """
 
 from __future__ import annotations
@@ -108,7 +109,8 @@ def channel(settings: Any, rng: random.Random) -> Table | str:
     """Mostly none. A reliable one tries again soon enough for what is built upon it."""
     if rng.random() < 0.85:
         return "raw"
-    times = {"initial_rto_ms": settings.patience_ms, "max_rto_ms": settings.patience_ms}
+    soon = ms(settings.patience_ms / 2)
+    times = dict.fromkeys(("min_rto_ms", "initial_rto_ms", "max_rto_ms"), soon)
     return {"model": "reliable", "retries": RETRIES, **times}
 
 
@@ -198,7 +200,7 @@ def within_limits(experiment: Experiment, network: Network) -> bool:
     gone = {fault.node for fault in drawn if isinstance(fault, Crash | Leave)}
     if cut >= (s.grace_ms if gone else s.forget_ms):
         return False
-    if experiment.channel and (gone or experiment.channel.max_rto_ms > s.patience_ms):
+    if experiment.channel and (gone or experiment.channel.max_rto_ms > 0.6 * s.patience_ms):
         return False
     if len(gone) > _most_gone(s, network.processes):
         return False
