@@ -77,7 +77,7 @@ class GuestSettings:
     env: Mapping[str, str] = field(default_factory=dict)
     """Added to (and overriding) a small fixed environment, see `guest_environment`."""
     stall_s: float = 60.0
-    """Real seconds without progress after which the guest is ended; see watchdog.py."""
+    """Seconds of processor without progress after which it is ended; see watchdog.py."""
     quiet_s: float = 86_400.0
     """Virtual seconds without output or results after which it is ended."""
     timeout_s: float | None = None
@@ -210,7 +210,8 @@ class Guest:
                 if (now_s := time.monotonic()) - looked_s >= _LOOK_S:
                     looked_s = now_s
                     output = hash((stdout.size, stderr.size, fingerprint(self._results)))
-                    self._end_if(watchdog.observe(Sign(now_s, self._probe.read(), output)))
+                    sign = Sign(now_s, self._probe.used_s(), self._probe.read(), output)
+                    self._end_if(watchdog.observe(sign))
                 self._end_if(self._overdue(now_s))
             stdout.pump()
             stderr.pump()

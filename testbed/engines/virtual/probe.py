@@ -44,6 +44,7 @@ class Probe:
     """Reads the clock and the scheduler's counts of the guest whose kernel is process `pid`."""
 
     def __init__(self, pid: int, symbols: Path) -> None:
+        self._pid = pid
         self._path = f"/proc/{pid}/mem"
         self._address = _addresses(symbols)
         self._name_offset: int | None = None
@@ -56,6 +57,14 @@ class Probe:
                 return self._reading(memory)
         except OSError:
             return None
+
+    def used_s(self) -> float:
+        """Processor time of the kernel and of the guest's programs, which are its children."""
+        try:
+            children = Path(f"/proc/{self._pid}/task/{self._pid}/children").read_text().split()
+        except OSError:
+            children = []
+        return sum(_used_s(pid) for pid in (self._pid, *map(int, children)))
 
     def _reading(self, memory: FileIO) -> Reading:
         times = _numbers(memory, self._address["kernel_cpustat"], _CPU_STATISTICS)
@@ -92,3 +101,12 @@ def _addresses(symbols: Path) -> dict[str, int]:
     if missing := set(_USED) - found.keys():
         raise LookupError(f"{symbols} does not name {', '.join(sorted(missing))}")
     return found
+
+
+def _used_s(pid: int) -> float:
+    """Of a process, and of those of its children that have ended; none if it has ended itself."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")

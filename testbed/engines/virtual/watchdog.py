@@ -4,10 +4,11 @@ In virtual time a guest makes progress when it *waits*: time passes only while n
 run. So there are two ways to hang, and both are watched for:
 
 - It never waits. A program that spins on the clock keeps virtual time (nearly) still: each reading
-  of the clock advances it by 1 ns and costs some 50 µs. For `stall_s` real seconds there was
+  of the clock advances it by 1 ns and costs some 50 µs. In `stall_s` seconds of processor there was
   neither output, nor a new process, nor an idle moment. A program that computes for that long
   without a pause looks the same, and rightly so, as nothing tells it from one that never ends;
-  who runs such a program raises the limit.
+  who runs such a program raises the limit. On a busy machine a guest gets its seconds later; if
+  it does not get them in ten times as long, it is ended all the same.
 - It waits for ever. Nothing runs but timers, and virtual time races on: `quiet_s` virtual seconds
   went by without output or a change in the results directory.
 
@@ -20,6 +21,7 @@ from testbed.engines.virtual.probe import Reading
 
 # What a reading of the clock costs in virtual time, by our patch
 _CLOCK_READING_NS = 1
+_BUSY = 10  # so many times as long may it take on a machine that does other things too
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,8 @@ class Sign:
 
     now_s: float
     """Real time."""
+    used_s: float
+    """Processor time that it has used."""
     reading: Reading | None
     """From inside; None if the host does not let us look."""
     output: int
@@ -50,7 +54,8 @@ class Watchdog:
             self._output = sign
         if self._progress is None or self._moved(self._progress, sign):
             self._progress = sign
-        if sign.now_s - self._progress.now_s >= self._stall_s:
+        used, passed = (sign.used_s - self._progress.used_s, sign.now_s - self._progress.now_s)
+        if used >= self._stall_s or passed >= _BUSY * self._stall_s:
             return self._stands_still(self._progress, sign)
         if self._virtual and self._silence_s(sign) >= self._quiet_s:
             return (
@@ -76,13 +81,14 @@ class Watchdog:
         return (sign.reading.virtual_ns - self._output.reading.virtual_ns) / 1e9
 
     def _stands_still(self, since: Sign, sign: Sign) -> str:
-        sentence = f"The guest has stood still for {self._stall_s:g} s"
+        used, passed = sign.used_s - since.used_s, sign.now_s - since.now_s
+        sentence = f"The guest has stood still for {passed:.0f} s, {used:.0f} s of processor,"
         if since.reading is None or sign.reading is None or not self._virtual:
-            return f"{sentence} and was ended (the limit is stall_s)."
+            return f"{sentence} and was ended (the limit is stall_s, {self._stall_s:g})."
         readings = (sign.reading.virtual_ns - since.reading.virtual_ns) // _CLOCK_READING_NS
         did = f"read the clock {readings:,} times" if readings > 1000 else "computed"
         return (
             f"{sentence} and was ended: its program {sign.reading.program or '?'!r} {did} without "
             "ever waiting, and virtual time passes only while all programs wait (a program that "
-            "has to compute for longer needs a higher stall_s)."
+            f"has to compute for longer needs a higher stall_s than {self._stall_s:g})."
         )
