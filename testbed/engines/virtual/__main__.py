@@ -59,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=0, help="of the kernel's random numbers")
     parser.add_argument("--memory-mb", type=int, default=2048, metavar="MIB")
     parser.add_argument("--stall", type=float, default=60.0, metavar="S",
-                        help="end a guest that computes for so many seconds without a pause")  # fmt: skip
+                        help="end a guest that computes so many seconds without a pause")  # fmt: skip
     parser.add_argument("--quiet", type=float, default=86_400.0, metavar="S",
                         help="end a guest that is silent for so many virtual seconds")  # fmt: skip
     parser.add_argument("--timeout", type=float, default=None, metavar="S",
