@@ -68,7 +68,7 @@ def mininet() -> Ability:
 
 def openvswitch() -> Ability:
     """Installed is enough: each run starts its own."""
-    ok = shutil.which("ovs-vswitchd") is not None
+    ok = shutil.which("ovs-vswitchd", path=_programs()) is not None
     remedy = "sudo apt-get install openvswitch-switch"
     return Ability(
         "Open vSwitch", ok, "installed" if ok else "not installed", remedy, "mininet, virtual"
@@ -137,9 +137,17 @@ def python_packages() -> Ability:
     return Ability("Python packages", not missing, detail, "scripts/setup", "all")
 
 
+def _programs() -> str:
+    """Where programs are, with those of the system: Debian has an ordinary user's PATH lack them."""
+    return os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin"])
+
+
 def _run(*command: str) -> subprocess.CompletedProcess[str] | None:
+    environment = os.environ | {"PATH": _programs()}
     try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=10, check=False, env=environment
+        )
     except (FileNotFoundError, PermissionError):
         return None
     except subprocess.TimeoutExpired:

@@ -203,6 +203,16 @@ def test_auto_says_why_or_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> No
     assert run.choose_engine("simulate")[0] == "simulate"
 
 
+def test_the_doctor_finds_what_an_ordinary_users_path_lacks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from testbed import machine
+
+    here = machine.openvswitch(), machine.netem()
+    monkeypatch.setenv("PATH", "/usr/local/bin:/usr/bin:/bin")
+    assert (machine.openvswitch(), machine.netem()) == here
+
+
 def test_no_space_left_leaves_a_run_that_says_so(
     small: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,7 +1,6 @@
 """The controller with a real Open vSwitch, in a guest: one boot for each library."""
 
 import json
-import shutil
 import sys
 from importlib.util import find_spec
 from itertools import permutations
@@ -10,12 +9,13 @@ from typing import Any
 
 import pytest
 
+from testbed import machine
 from testbed.engines.virtual import GuestSettings, run_guest
 from testbed.engines.virtual.kernel import Kernel
 
 pytestmark = [
     pytest.mark.emulation,
-    pytest.mark.skipif(shutil.which("ovs-vswitchd") is None, reason="no Open vSwitch here"),
+    pytest.mark.skipif(not machine.openvswitch().ok, reason="no Open vSwitch here"),
 ]
 
 CHECKOUT = Path(__file__).parents[2]

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed import machine
 from testbed.engines.virtual import (
     BootFailedError,
     Guest,
@@ -418,7 +419,7 @@ def test_an_ordinary_user_can_do_the_same(kernel: Kernel):
 
 
 needs_switch = pytest.mark.skipif(
-    shutil.which("ovs-vswitchd") is None, reason="Open vSwitch is not installed"
+    not machine.openvswitch().ok, reason="Open vSwitch is not installed"
 )
 
 
