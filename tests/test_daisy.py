@@ -3,7 +3,6 @@
 import dataclasses
 import random
 from collections import Counter
-from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -14,13 +13,20 @@ from protocols import RST, Deliver, Place, Send
 from protocols.daisy import Daisy
 from protocols.daisy.messages import Cast, Part
 from protocols.daisy.tree import daisy
-from tests.members import Members
-
-QUICK = Daisy.Settings(
-    group_size=4, heartbeat_ms=20, patience_ms=70, grace_ms=200, forget_ms=60_000, ack_ms=1
+from tests.daisies import (
+    QUICK,
+    SERVERS,
+    afterwards,
+    crash_at,
+    crash_in_a_row,
+    heal,
+    leave_and_join,
+    scenario,
+    stand_still,
+    start_again,
+    weather,
 )
-SERVERS = (0, 4, 8)
-GROUPS = [range(0, 4), range(4, 8), range(8, 12)]
+from tests.members import Members
 
 
 def flowers(processes: int, seed: int = 0, levels: int = 2, size: int = 4, **more: Any) -> Members:
@@ -56,26 +62,6 @@ def test_consecutive_processes_share_a_group() -> None:
 
 
 # Fig. 2 of the paper
-
-
-def scenario(world: Members, a: int, b: int, c: int, lost: tuple[int, int]) -> None:
-    """m1 from a to b is lost, m2 from a to c arrives, c sends m3 to b, a crashes."""
-    world.run(12)
-    omissions = [(*lost, (a, 1))]
-
-    def drops(sender: int, peer: int, message: Any) -> bool:
-        if lose := (sender, peer, message.id) in omissions:
-            omissions.clear()
-        return lose
-
-    world.drops = drops
-    world.say(a, [b])
-    world.say(a, [c])
-    while (a, 2) not in world.delivered(c):
-        world.step()
-    world.say(c, [b])
-    world.crash(a)
-    world.settle(2000)
 
 
 def test_an_omission_and_a_crash_block_a_matrix_for_ever() -> None:
@@ -208,48 +194,18 @@ def busy_run(seed: int = 1) -> Members:
     return world
 
 
-def events_of(make: Callable[[], Members]) -> int:
-    world = make()
-    start = world.steps
-    while world.due():
-        world.step()
-    return world.steps - start
-
-
 @pytest.mark.parametrize("server", SERVERS)
 def test_a_server_may_crash_at_any_event_and_nothing_is_lost_twice_or_out_of_order(
     server: int,
 ) -> None:
-    events = events_of(busy_run)
-    assert events > 100
-    for moment in range(events):
-        world = busy_run()
-        for _ in range(moment):
-            world.step()
-        world.crash(server)
-        world.settle(3000, longer_ms=50)
-        verdict = world.check()
-        assert verdict.ok, (moment, verdict.explain(2))
+    crash_at(busy_run, server)
 
 
 @pytest.mark.parametrize("gap_ms", [0, 1, 20, 75, 85, 95, 110, 150])
 @pytest.mark.parametrize("servers", [(0, 1), (4, 5), (4, 5, 6), (0, 4), (0, 4, 8)])
 def test_the_old_and_the_new_server_crash_in_a_row(servers: tuple[int, ...], gap_ms: int) -> None:
     for first_ms in (2, 5, 9, 14):
-        world = busy_run(seed=first_ms)
-        for number, server in enumerate(servers):
-            world.at(25 + first_ms + number * gap_ms, partial(world.crash, server))
-        afterwards(world)
-
-
-def afterwards(world: Members) -> None:
-    """What was agreed on again works, and nothing was lost."""
-    world.run(400)
-    for sender in world.live():
-        world.say(sender)
-    world.settle(5000)
-    world.sound()
-    assert world.due() == 0
+        crash_in_a_row(busy_run(seed=first_ms), servers, first_ms, gap_ms)
 
 
 def crash_in_transfer(what: int, end: int, number: int) -> bool:
@@ -332,72 +288,20 @@ def test_a_group_whose_members_have_all_crashed_does_not_stop_the_others() -> No
 @pytest.mark.parametrize("island", [[4], [5], [4, 5], [6, 7], [0, 4], [4, 5, 6, 7], [1, 5, 9]])
 @pytest.mark.parametrize("ms", [40, 150, 900])
 def test_a_partition_heals_and_nothing_is_lost(island: list[int], ms: int) -> None:
-    world = flowers(12, seed=ms, answering=0.03, wire=False)
-    world.at(60, lambda: world.part(island))
-    world.at(60 + ms, world.part)
-    for number in range(24):
-        world.at(30 + number * ms / 12, partial(world.say, number * 5 % 12))
-    world.run(100 + 2 * ms)
-    world.settle()
-    assert world.due() == 0
-    world.sound()
-    world.run(500)
-    assert [len({world.view(p) for p in group}) for group in GROUPS] == [1, 1, 1]
-    assert len({world.view(world.view(p)[0], 1) for p in (0, 4, 8)}) == 1
+    heal(flowers(12, seed=ms, answering=0.03, wire=False), island, ms)
 
 
 @pytest.mark.parametrize("process", [4, 5])
 def test_a_process_that_stands_still_is_suspected_and_returns(process: int) -> None:
-    world = flowers(12)
-    world.run(50)
-    world.say(process)
-    world.pause(process)
-    for other in range(12):
-        world.say(other)
-    world.run(500)
-    assert process not in world.view(6)
-    world.resume(process)
-    world.settle()
-    assert process in world.view(6)
-    assert world.due() == 0
-    world.sound()
+    stand_still(flowers(12), process)
 
 
 def test_processes_that_start_again_are_members_again() -> None:
-    world = flowers(12, answering=0.03)
-    world.run(50)
-    for number, process in enumerate((5, 4, 8, 0)):
-        world.at(60 + 40 * number, partial(world.restart, process))
-    for number in range(30):
-        world.at(50 + 10 * number, partial(world.say, number % 12))
-    world.run(800)
-    world.settle()
-    world.sound()
-    for process in (0, 4, 5, 8):
-        world.say(process)
-    world.run(300)
-    assert all(set(world.view(p)) == set(range(p // 4 * 4, p // 4 * 4 + 4)) for p in range(12))
+    start_again(flowers(12, answering=0.03), gap_ms=40)
 
 
 def test_a_process_leaves_while_messages_flow_and_joins_again() -> None:
-    world = flowers(12)
-    world.run(50)
-    rest = [p for p in range(12) if p != 4]
-    for number in range(20):
-        sender = rest[number % 11]
-        world.at(50 + 10 * number, partial(world.say, sender, rest))
-    world.at(100, lambda: world.leave(4))
-    world.run(400)
-    world.settle()
-    assert world.view(6) == (5, 6, 7)
-    world.sound()
-    world.join(4)
-    world.run(300)
-    world.say(4)
-    world.say(11, [4, 3])
-    world.settle()
-    assert world.due() == 0
-    world.sound()
+    leave_and_join(flowers(12), 4)
 
 
 def test_who_is_expelled_while_it_wants_to_leave_first_brings_what_it_sent() -> None:
@@ -563,6 +467,4 @@ def storm(seed: int) -> Members:
 
 @pytest.mark.parametrize("start", range(0, 100, 10))
 def test_no_storm_makes_a_violation(start: int) -> None:
-    for seed in range(start, start + 10):
-        verdict = storm(seed).check()
-        assert verdict.ok, (seed, verdict.explain(2))
+    weather(storm, range(start, start + 10))

@@ -18,8 +18,8 @@ from protocols.daisy.stamped import Stamped
 from protocols.daisy.states import State
 from protocols.daisy.view import ViewId
 from protocols.wire import MessageId
+from tests.daisies import QUICK, SERVERS, afterwards, crash_at
 from tests.members import RUN, Members
-from tests.test_daisy import QUICK, SERVERS, afterwards, events_of
 
 EARLY = dataclasses.replace(QUICK, safe=False, early=True)
 LATE = dataclasses.replace(QUICK, safe=False)
@@ -217,14 +217,7 @@ def busy_run(seed: int = 1) -> Members:
 
 @pytest.mark.parametrize("server", SERVERS)
 def test_a_server_may_crash_at_any_event(server: int) -> None:
-    for moment in range(events_of(busy_run)):
-        world = busy_run()
-        for _ in range(moment):
-            world.step()
-        world.crash(server)
-        world.settle(3000, longer_ms=50)
-        verdict = world.check()
-        assert verdict.ok, (moment, verdict.explain(2))
+    crash_at(busy_run, server)
 
 
 def test_what_waits_for_a_message_that_nobody_has_is_discarded() -> None:

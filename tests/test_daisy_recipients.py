@@ -16,23 +16,26 @@ from protocols.daisy.messages import Cast, Report
 from protocols.daisy.states import Held, State
 from protocols.daisy.view import Member, View, ViewId
 from protocols.wire import WireError
+from tests.daisies import (
+    QUICK,
+    SERVERS,
+    crash_at,
+    crash_in_a_row,
+    heal,
+    leave_and_join,
+    scenario,
+    stand_still,
+    start_again,
+    weather,
+)
 from tests.members import Members
 
-QUICK = Daisy.Settings(
-    group_size=4,
-    heartbeat_ms=20,
-    patience_ms=70,
-    grace_ms=200,
-    forget_ms=60_000,
-    ack_ms=1,
-    inside="recipients",
-)
-SERVERS = (0, 4, 8)
+RECIPIENTS = dataclasses.replace(QUICK, inside="recipients")
 A, B, C, D = range(4)
 
 
 def flowers(processes: int, seed: int = 0, k: int = 1, levels: int = 2, **more: Any) -> Members:
-    settings = dataclasses.replace(QUICK, resilience=k, levels=levels)
+    settings = dataclasses.replace(RECIPIENTS, resilience=k, levels=levels)
     world = {"protocol": lambda place: Daisy(place, settings), "delays_ms": (1, 3), **more}
     return Members(processes, seed, **world)
 
@@ -249,7 +252,7 @@ def test_settings_that_do_not_go_together_are_refused(settings: dict[str, Any]) 
     with pytest.raises(
         ValueError, match=r"takes safe, and a resilience|only groups in which all get"
     ):
-        dataclasses.replace(QUICK, **settings)
+        dataclasses.replace(RECIPIENTS, **settings)
 
 
 # in the daisy
@@ -275,26 +278,6 @@ def test_only_recipients_and_servers_on_the_way_get_a_copy() -> None:
     assert world.delivered(6) == world.delivered(2) == [(1, 1)]
     world.run(200)
     assert not any(group.history for p in range(12) for group in world.daisy(p).groups)
-
-
-def scenario(world: Members, a: int, b: int, c: int, lost: tuple[int, int]) -> None:
-    """m1 from a to b is lost, m2 from a to c arrives, c sends m3 to b, a crashes."""
-    world.run(12)
-    omissions = [(*lost, (a, 1))]
-
-    def drops(sender: int, peer: int, message: Any) -> bool:
-        if lose := (sender, peer, message.id) in omissions:
-            omissions.clear()
-        return lose
-
-    world.drops = drops
-    world.say(a, [b])
-    world.say(a, [c])
-    while (a, 2) not in world.delivered(c):
-        world.step()
-    world.say(c, [b])
-    world.crash(a)
-    world.settle(2000)
 
 
 PLACES = [
@@ -400,41 +383,14 @@ def busy_run(seed: int = 1, k: int = 1) -> Members:
 def test_a_server_may_crash_at_any_event_and_nothing_is_lost_twice_or_out_of_order(
     server: int,
 ) -> None:
-    world = busy_run()
-    start = world.steps
-    while world.due():
-        world.step()
-    events = world.steps - start
-    assert events > 100
-    for moment in range(server // 4, events, 4):
-        world = busy_run()
-        for _ in range(moment):
-            world.step()
-        world.crash(server)
-        world.run(150)
-        world.settle(3000, longer_ms=50)
-        verdict = world.check()
-        assert verdict.ok, (moment, verdict.explain(2))
-
-
-def afterwards(world: Members) -> None:
-    """What was agreed on again works, and nothing was lost."""
-    world.run(400)
-    for sender in world.live():
-        world.say(sender)
-    world.settle(5000)
-    world.sound()
-    assert world.due() == 0
+    crash_at(busy_run, server, first=server // 4, every=4)
 
 
 @pytest.mark.parametrize("gap_ms", [0, 1, 20, 85, 110, 150])
 @pytest.mark.parametrize("servers", [(0, 1), (4, 5), (0, 4), (5, 6)])
 def test_the_old_and_the_new_server_crash_in_a_row(servers: tuple[int, ...], gap_ms: int) -> None:
     for first_ms in (2, 9):
-        world = busy_run(first_ms, k=2)
-        for number, server in enumerate(servers):
-            world.at(25 + first_ms + number * gap_ms, partial(world.crash, server))
-        afterwards(world)
+        crash_in_a_row(busy_run(first_ms, k=2), servers, first_ms, gap_ms)
 
 
 # partitions, suspicion, coming and going
@@ -446,21 +402,7 @@ def test_the_old_and_the_new_server_crash_in_a_row(servers: tuple[int, ...], gap
 )
 @pytest.mark.parametrize("ms", [40, 150, 900])
 def test_a_partition_heals_and_nothing_is_lost(island: list[int], k: int, ms: int) -> None:
-    world = flowers(12, ms, k, answering=0.03, wire=False)
-    rng = random.Random(ms)
-    world.at(60, lambda: world.part(island))
-    world.at(60 + ms, world.part)
-    for number in range(24):
-        to = rng.sample(range(12), rng.randint(1, 4))
-        world.at(30 + number * ms / 12, partial(world.say, number * 5 % 12, to))
-    world.run(100 + 2 * ms)
-    world.settle()
-    assert world.due() == 0
-    world.sound()
-    world.run(500)
-    groups = [range(first, first + 4) for first in SERVERS]
-    assert [len({world.view(p) for p in group}) for group in groups] == [1, 1, 1]
-    assert len({world.view(world.view(p)[0], 1) for p in SERVERS}) == 1
+    heal(flowers(12, ms, k, answering=0.03, wire=False), island, ms)
 
 
 def test_who_lacks_more_than_k_of_a_view_waits_for_them_before_it_goes_on() -> None:
@@ -478,58 +420,15 @@ def test_who_lacks_more_than_k_of_a_view_waits_for_them_before_it_goes_on() -> N
 
 @pytest.mark.parametrize("process", [4, 5])
 def test_a_process_that_stands_still_is_suspected_and_returns(process: int) -> None:
-    world = flowers(12)
-    world.run(50)
-    world.say(process)
-    world.pause(process)
-    for other in range(12):
-        world.say(other)
-        world.say(other, [(other + 1) % 12, process])
-    world.run(500)
-    assert process not in world.view(6)
-    world.resume(process)
-    world.settle()
-    assert process in world.view(6)
-    assert world.due() == 0
-    world.sound()
+    stand_still(flowers(12), process)
 
 
 def test_processes_that_start_again_are_members_again() -> None:
-    world = flowers(12, answering=0.03)
-    world.run(50)
-    for number, process in enumerate((5, 4, 8, 0)):
-        world.at(60 + 200 * number, partial(world.restart, process))
-    for number in range(60):
-        to = [number % 12, number * 7 % 12, 5] if number % 4 else None
-        world.at(50 + 15 * number, partial(world.say, number % 12, to))
-    world.run(1200)
-    world.settle()
-    world.sound()
-    for process in (0, 4, 5, 8):
-        world.say(process)
-    world.run(300)
-    assert all(set(world.view(p)) == set(range(p // 4 * 4, p // 4 * 4 + 4)) for p in range(12))
+    start_again(flowers(12, answering=0.03), gap_ms=200)  # one at a time
 
 
 def test_a_process_leaves_while_messages_flow_and_joins_again() -> None:
-    world = flowers(12)
-    world.run(50)
-    rest = [p for p in range(12) if p != 4]
-    for number in range(20):
-        to = rest if number % 2 else [rest[number * 3 % 11], rest[number * 5 % 11]]
-        world.at(50 + 10 * number, partial(world.say, rest[number % 11], to))
-    world.at(100, lambda: world.leave(4))
-    world.run(400)
-    world.settle()
-    assert world.view(6) == (5, 6, 7)
-    world.sound()
-    world.join(4)
-    world.run(300)
-    world.say(4)
-    world.say(11, [4, 3])
-    world.settle()
-    assert world.due() == 0
-    world.sound()
+    leave_and_join(flowers(12), 4)
 
 
 # chance
@@ -589,6 +488,4 @@ def storm(seed: int) -> Members:
 
 @pytest.mark.parametrize("start", range(0, 40, 10))
 def test_no_storm_makes_a_violation(start: int) -> None:
-    for seed in range(start, start + 10):
-        verdict = storm(seed).check()
-        assert verdict.ok, (seed, verdict.explain(2))
+    weather(storm, range(start, start + 10))

@@ -13,8 +13,18 @@ from protocols.daisy import Daisy
 from protocols.daisy.messages import Cast, Report
 from protocols.daisy.star import Links
 from protocols.daisy.view import Member, View, ViewId
+from tests.daisies import (
+    QUICK,
+    crash_at,
+    crash_in_a_row,
+    heal,
+    leave_and_join,
+    scenario,
+    stand_still,
+    start_again,
+    weather,
+)
 from tests.members import MS, Members
-from tests.test_daisy import GROUPS, QUICK, afterwards, events_of, scenario
 
 STAR = dataclasses.replace(QUICK, inside="server")
 
@@ -315,26 +325,14 @@ def busy_run(seed: int = 1) -> Members:
 def test_a_server_may_crash_at_any_event_and_nothing_is_lost_twice_or_out_of_order(
     server: int, every: int
 ) -> None:
-    events = events_of(busy_run)
-    assert events > 100
-    for moment in range(0, events, every):
-        world = busy_run()
-        for _ in range(moment):
-            world.step()
-        world.crash(server)
-        world.settle(3000, longer_ms=50)
-        verdict = world.check()
-        assert verdict.ok, (moment, verdict.explain(2))
+    crash_at(busy_run, server, every=every)
 
 
 @pytest.mark.parametrize("gap_ms", [110, 150, 300])
 @pytest.mark.parametrize("servers", [(0, 1), (4, 5), (4, 5, 6), (0, 4), (0, 4, 8)])
 def test_the_old_and_the_new_server_crash_in_a_row(servers: tuple[int, ...], gap_ms: int) -> None:
     for first_ms in (2, 5, 9, 14):
-        world = busy_run(seed=first_ms)
-        for number, server in enumerate(servers):
-            world.at(25 + first_ms + number * gap_ms, partial(world.crash, server))
-        afterwards(world)
+        crash_in_a_row(busy_run(seed=first_ms), servers, first_ms, gap_ms)
 
 
 # partitions, suspicion, coming and going
@@ -343,73 +341,21 @@ def test_the_old_and_the_new_server_crash_in_a_row(servers: tuple[int, ...], gap
 @pytest.mark.parametrize("island", [[4], [5], [6, 7], [4, 5, 6, 7], [1, 5, 9]])
 @pytest.mark.parametrize("ms", [40, 150, 900])
 def test_a_partition_heals_and_nothing_is_lost(island: list[int], ms: int) -> None:
-    world = star(12, seed=ms, answering=0.03, wire=False)
-    world.at(60, lambda: world.part(island))
-    world.at(60 + ms, world.part)
-    for number in range(24):
-        world.at(30 + number * ms / 12, partial(world.say, number * 5 % 12))
-    world.run(100 + 2 * ms)
-    world.settle()
-    assert world.due() == 0
-    world.sound()
-    world.run(500)
-    assert [len({world.view(p) for p in group}) for group in GROUPS] == [1, 1, 1]
-    assert len({world.view(world.view(p)[0], 1) for p in (0, 4, 8)}) == 1
+    heal(star(12, seed=ms, answering=0.03, wire=False), island, ms)
 
 
 @pytest.mark.parametrize("process", [4, 5])
 def test_a_process_that_stands_still_is_suspected_and_returns(process: int) -> None:
-    world = star(12)
-    world.run(50)
-    world.say(process)
-    world.pause(process)
-    for other in range(12):
-        world.say(other)
-    world.run(500)
-    assert process not in world.view(6)
-    world.resume(process)
-    world.settle()
-    assert process in world.view(6)
-    assert world.due() == 0
-    world.sound()
+    stand_still(star(12), process)
 
 
 def test_processes_that_start_again_are_members_again() -> None:
-    world = star(12, answering=0.03)
-    world.run(50)
-    for number, process in enumerate((5, 4, 8, 0)):
-        world.at(60 + 40 * number, partial(world.restart, process))
-    for number in range(30):
-        world.at(50 + 10 * number, partial(world.say, number % 12))
-    world.run(800)
-    world.settle(1000)
-    world.sound()
-    for process in (0, 4, 5, 8):
-        world.say(process)
-    world.run(300)
-    assert all(set(world.view(p)) == set(range(p // 4 * 4, p // 4 * 4 + 4)) for p in range(12))
+    start_again(star(12, answering=0.03), gap_ms=40)
 
 
 @pytest.mark.parametrize("process", [4, 5])
 def test_a_process_leaves_while_messages_flow_and_joins_again(process: int) -> None:
-    world = star(12)
-    world.run(50)
-    rest = [p for p in range(12) if p != process]
-    for number in range(20):
-        sender = rest[number % 11]
-        world.at(50 + 10 * number, partial(world.say, sender, rest))
-    world.at(100, lambda: world.leave(process))
-    world.run(400)
-    world.settle()
-    assert set(world.view(6)) == {4, 5, 6, 7} - {process}
-    world.sound()
-    world.join(process)
-    world.run(300)
-    world.say(process)
-    world.say(11, [process, 3])
-    world.settle()
-    assert world.due() == 0
-    world.sound()
+    leave_and_join(star(12), process)
 
 
 # chance
@@ -470,6 +416,4 @@ def isolate(world: Members) -> Callable[[int], None]:
 
 @pytest.mark.parametrize("start", range(0, 60, 10))
 def test_no_storm_makes_a_violation(start: int) -> None:
-    for seed in range(start, start + 10):
-        verdict = storm(seed).check()
-        assert verdict.ok, (seed, verdict.explain(2))
+    weather(storm, range(start, start + 10))
