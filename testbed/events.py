@@ -19,7 +19,7 @@ come first has no name.
 After ``crash`` a node does nothing until ``restart``; what is restarted has forgotten everything, and
 numbers its messages from ``Place.base`` on, so that no name is used twice. ``leave`` and ``join`` are
 what the application asked for; when the protocol has done it is the protocol's affair.
-Where tickets are on lease, ``tickets`` says what holds of a node until it says so again: which ticket
+Where tickets are managed, ``tickets`` says what holds of a node until it says so again: which ticket
 it owns until when (null: for good), and which others it may give away meanwhile, not before ``from``.
 ``stamp`` says with which ticket, epoch and number it has made the message that it has just sent.
 A file may hold many nodes. Readers ignore keys and events that they do not know. The oracle and

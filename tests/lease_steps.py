@@ -18,7 +18,7 @@ from protocols.tickets import Granted, Leases, LeaseSettings
 from protocols.tickets.exclusion import SILENCE
 from protocols.tickets.lease_messages import Alive, Register
 from protocols.tickets.voting import NOWHERE
-from tests.ring_search import Script
+from tests.ring_search import Script, all_ways
 
 TICK = 2
 PROCESSES = TICKETS = 3
@@ -190,16 +190,7 @@ class Steps:
 
     def _after(self, state: int, *stimulus: Any) -> tuple[Outcome, ...]:
         """All that may come of a stimulus, whichever way random choices fall."""
-        found: dict[Outcome, None] = {}
-        scripts: list[tuple[int, ...]] = [()]
-        while scripts:
-            script = scripts.pop()
-            outcome, arity = self.play(state, script, stimulus)
-            found[outcome] = None
-            for at in range(len(script), len(arity)):
-                rest = (0,) * (at - len(script))
-                scripts += [(*script, *rest, option) for option in range(1, arity[at])]
-        return tuple(found)
+        return all_ways(lambda script: self.play(state, script, stimulus))
 
     def play(
         self, state: int, script: tuple[int, ...], stimulus: tuple[Any, ...]

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import copy
 from collections import deque
-from collections.abc import Hashable, Iterator, Sequence
-from typing import Any, NamedTuple, cast
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar, cast
 
 from protocols.base import CancelTimer, Place, Send, SetTimer
 from protocols.tickets.common import Granted, Revoked
 from testbed.explore.freeze import freeze
 from tests.ring import Make, ViolationError, check
+
+T = TypeVar("T", bound=Hashable)
 
 
 class Script:
@@ -35,6 +37,20 @@ class Script:
 
     def __getstate__(self) -> object:
         return None
+
+
+def all_ways(play: Callable[[tuple[int, ...]], tuple[T, list[int]]]) -> tuple[T, ...]:
+    """What comes of following each script; one also tells how many choices there were."""
+    found: dict[T, None] = {}
+    scripts: list[tuple[int, ...]] = [()]
+    while scripts:
+        script = scripts.pop()
+        outcome, arity = play(script)
+        found[outcome] = None
+        for at in range(len(script), len(arity)):
+            rest = (0,) * (at - len(script))
+            scripts += [(*script, *rest, option) for option in range(1, arity[at])]
+    return tuple(found)
 
 
 class Local(NamedTuple):
@@ -88,16 +104,7 @@ class Search:
         """All that may come of a stimulus."""
         key = (state, *stimulus)
         if key not in self.outcomes:
-            found: dict[Outcome, None] = {}
-            scripts: list[tuple[int, ...]] = [()]
-            while scripts:
-                script = scripts.pop()
-                outcome, arity = self.play(state, script, stimulus)
-                found[outcome] = None
-                for at in range(len(script), len(arity)):
-                    rest = (0,) * (at - len(script))
-                    scripts += [(*script, *rest, option) for option in range(1, arity[at])]
-            self.outcomes[key] = tuple(found)
+            self.outcomes[key] = all_ways(lambda script: self.play(state, script, stimulus))
         return self.outcomes[key]
 
     def play(

@@ -13,6 +13,7 @@ from protocols.broken.leases import (
     Timeless,
 )
 from protocols.tickets import Leases
+from tests.explore_tickets import main
 from tests.lease_search import Search
 from tests.lease_system import System, Used
 from tests.ring import ViolationError
@@ -63,3 +64,15 @@ def test_the_search_catches_the_broken_versions(kind: type[Leases]) -> None:
 def test_clocks_that_differ_by_more_than_the_quarantine_allows_are_caught() -> None:
     with pytest.raises(ViolationError):
         Search(System(Leases, Used(1, slips=2), 1)).run()
+
+
+def test_the_command_tells_how_much_it_has_seen_and_what_is_wrong(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = ["explore-tickets", "--faults", "1", "--parts", "1"]
+    monkeypatch.setattr("sys.argv", few)
+    assert main() == 0
+    assert "states are safe" in " ".join(capsys.readouterr().out.split())
+    monkeypatch.setattr("sys.argv", [*few, "--kind", "NoQuarantine"])
+    assert main() == 1
+    assert "is another's" in " ".join(capsys.readouterr().out.split())

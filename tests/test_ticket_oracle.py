@@ -463,7 +463,7 @@ def test_nor_has_it_one_with_crashes_partitions_joins_and_leaves(tmp_path: Path)
 
 
 def churning(protocol: str) -> dict[str, Any]:
-    """Half of the processes leave and join again, one after the other, while a fifth of all is lost."""
+    """Processes leave and join again all the time, while one packet in twenty is lost."""
     rng = random.Random(1)
     churn = [
         {

@@ -1,4 +1,4 @@
-"""Tickets on lease: had each one owner at a time, and was no event's name used twice?
+"""Tickets: had each one owner at a time, and was no event's name used twice?
 
 A node's ``tickets`` line holds until the next, until the lease that it tells of is over, or until the
 node crashes. So each ticket has spans in which a node owned it, or could give it away, by the clock of
