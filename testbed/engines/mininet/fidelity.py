@@ -10,13 +10,16 @@ What is lost takes no time, and the others are on time. But where a fault makes 
 packets late, nothing is said of when one should arrive. Hops that this may have touched are counted,
 but have no error: those over the link while it lasts, those that wait behind one of them, and the
 hops of a packet of which there are two, since the two cannot be told apart.
+
+A link is FIFO, and protocols rely on that, however small an error may be. So overtakings are counted:
+hops at whose end another packet, of the same two hosts and later at the beginning, had already come.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import networkx as nx
@@ -46,13 +49,15 @@ class Fidelity:
     error_us_max: float
     dropped: int
     left_out: int = 0  # hops over links with a fault, besides
+    overtaken: int = 0
 
     def __str__(self) -> str:
+        overtaken = f", {self.overtaken:,} overtaken on a link" if self.overtaken else ""
         left_out = f", {self.left_out:,} hops under faults left out" if self.left_out else ""
         return (
             f"{self.verdict}: {self.hops:,} hops, error p50 {self.error_us_p50:.3f} µs, "
             f"p99 {self.error_us_p99:.3f} µs, p99.9 {self.error_us_p999:.3f} µs, "
-            f"max {self.error_us_max:.3f} µs, {self.dropped:,} dropped{left_out}"
+            f"max {self.error_us_max:.3f} µs, {self.dropped:,} dropped{overtaken}{left_out}"
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -95,6 +100,8 @@ class _Link:
     free_at: int
     starts: deque[int]
     doubtful_until: int = 0
+    latest: dict[tuple[int, int], int] = field(default_factory=dict)
+    """By source and destination, the number of the last packet that came in at the beginning."""
 
 
 def replay(
@@ -102,21 +109,20 @@ def replay(
     interfaces: Mapping[int, tuple[int | None, int]],
     graph: nx.Graph[int],
     troubles: Troubles | None = None,
-) -> tuple[Carried, Errors]:
-    """Put every captured hop through the model of its link.
+) -> tuple[Carried, Errors, int]:
+    """Put every captured hop through the model of its link; its errors, and hops overtaken.
 
     ``interfaces`` says for each interface number where its packets come from and to which switch:
     a link's (tail, head), or (None, head) for packets that a host hands to its switch.
     """
     troubles = troubles or Troubles()
     links: dict[tuple[int, int], _Link] = {}
-    seen: dict[tuple[int, int, int, int, int], int] = {}
+    seen: dict[tuple[int, int, int, int, int], tuple[int, int]] = {}
     doubles: set[tuple[int, ...]] = set()
     errors: list[int] = []
-    hops = wire_bytes = time = longest = 0
-    for t, interface, length, *name in zip(
-        *(column.tolist() for column in vars(packets).values()), strict=True
-    ):
+    hops = wire_bytes = time = longest = overtaken = 0
+    columns = (column.tolist() for column in vars(packets).values())
+    for number, (t, interface, length, *name) in enumerate(zip(*columns, strict=True)):
         if interface not in interfaces:
             continue
         tail, head = interfaces[interface]
@@ -124,12 +130,13 @@ def replay(
         key = (source, destination, identification, fragment, head)
         if troubles.duplicates and key in seen:
             doubles.add(key[:4])
-        seen[key] = t
+        seen[key] = t, number
         if tail is None:
             continue
-        queued = seen.get((source, destination, identification, fragment, tail))
-        if queued is None:
+        before = seen.get((source, destination, identification, fragment, tail))
+        if before is None:
             continue
+        queued, place = before
         attributes = graph.edges[tail, head]
         link = links.setdefault((tail, head), _Link(0, deque()))
         while link.starts and link.starts[0] <= queued:
@@ -152,20 +159,27 @@ def replay(
             link.free_at = t - attributes["delay_ns"]
         else:
             errors.append(t - link.free_at - attributes["delay_ns"])
-    return Carried(hops, wire_bytes, time, longest), np.array(errors, np.int64)
+            latest = link.latest.get((source, destination), 0)
+            overtaken += place < latest
+            link.latest[source, destination] = max(place, latest)
+    return Carried(hops, wire_bytes, time, longest), np.array(errors, np.int64), overtaken
 
 
-def judge(errors: Errors, dropped: int, left_out: int = 0) -> Fidelity:
-    """What the errors amount to. Anything dropped makes a run suspect; of no hop nothing is known."""
+def judge(errors: Errors, dropped: int, left_out: int = 0, overtaken: int = 0) -> Fidelity:
+    """What the errors amount to; of no hop nothing is known.
+
+    Anything dropped or overtaken makes a run suspect.
+    """
     sizes = np.abs(errors) if len(errors) else np.zeros(1)
     p50, p99, p999 = (float(np.percentile(sizes, p)) for p in (50, 99, 99.9))
     verdict: Verdict = "suspect"
-    if not dropped and left_out and not len(errors):
-        verdict = "unknown"
-    elif not dropped and p999 <= EXACT_NS:
-        verdict = "exact"
-    elif not dropped and p99 <= GOOD_NS:
-        verdict = "good"
+    if not dropped and not overtaken:
+        if left_out and not len(errors):
+            verdict = "unknown"
+        elif p999 <= EXACT_NS:
+            verdict = "exact"
+        elif p99 <= GOOD_NS:
+            verdict = "good"
     return Fidelity(
         verdict,
         len(errors),
@@ -175,4 +189,5 @@ def judge(errors: Errors, dropped: int, left_out: int = 0) -> Fidelity:
         error_us_max=float(sizes.max()) / 1000,
         dropped=dropped,
         left_out=left_out,
+        overtaken=overtaken,
     )

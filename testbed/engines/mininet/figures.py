@@ -18,10 +18,10 @@ def figures(network: Network, directory: RunDirectory) -> dict[str, Any]:
     interfaces = {int(index): tuple(ends) for index, ends in raw["interfaces"].items()}
     packets = read_packets(directory.path / "packets")
     troubles = Troubles(raw["conditions"], raw["start_unix_ns"])
-    carried, errors = replay(packets, interfaces, network.graph, troubles)
+    carried, errors, overtaken = replay(packets, interfaces, network.graph, troubles)
     carried = replace(carried, **raw["links"])
     dropped = raw["capture_dropped"] + sum(raw["dropped"].values())
-    fidelity = judge(errors, dropped, carried.hops - len(errors))
+    fidelity = judge(errors, dropped, carried.hops - len(errors), overtaken)
     malformed = sum(host["malformed"] for host in raw["hosts"])
     directory.manifest["fidelity"] = fidelity.to_json()
     directory.manifest["start_unix_ns"] = raw["start_unix_ns"]

@@ -16,7 +16,15 @@ from pathlib import Path
 
 from mininet.net import Mininet
 
-from testbed.engines.mininet import machine, namespaces, netlink, nodes, openvswitch, queues
+from testbed.engines.mininet import (
+    machine,
+    namespaces,
+    netlink,
+    nodes,
+    openvswitch,
+    queues,
+    receivers,
+)
 from testbed.engines.mininet import plan as names
 from testbed.engines.mininet.guard import Guard
 from testbed.engines.mininet.netlink import End, Netlink
@@ -112,6 +120,7 @@ class EmulatedNetwork(Mininet):
         for name, _, link in plan.directions():
             requests += queues.requests(plan.indexes[name], queues.queues(link), name)
         kernel.ask(requests)
+        receivers.assign(plan.indexes)
         os.close(home)
 
     def _make_switches(self) -> None:
