@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import errno
 import sys
+from contextlib import nullcontext
 
 from testbed import __version__
 from testbed.commands import (
@@ -21,6 +22,7 @@ from testbed.commands import (
     sweep,
     topology,
 )
+from testbed.commands.ownership import handed_over
 from testbed.commands.terminal import complain
 from testbed.errors import UserError
 
@@ -53,7 +55,8 @@ def main(arguments: list[str] | None = None) -> int:
         command.add_parser(commands)
     options = parser.parse_args(arguments)
     try:
-        return int(options.command(options))
+        with handed_over(options.runs) if "runs" in options else nullcontext():
+            return int(options.command(options))
     except UserError as error:
         complain(str(error))
     except OSError as error:

@@ -1,0 +1,92 @@
+"""What root makes for a user who called sudo is that user's."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from testbed.cli import main
+from testbed.commands.ownership import handed_over
+
+USER, GROUP = 12345, 23456
+SMALL = """
+name = "small"
+protocol = [{ name = "timestamp" }]
+topology = { model = "pure-random", nodes = 4, edge_probability = 1.0 }
+workload = { model = "bursts", senders = 2, burst = 1, duration_ms = 2 }
+"""
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="takes root")
+
+
+@pytest.fixture(autouse=True)
+def sudo(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUDO_UID", str(USER))
+    monkeypatch.setenv("SUDO_GID", str(GROUP))
+
+
+def owners(top: Path) -> set[tuple[int, int]]:
+    found = [path.lstat() for path in (top, *top.rglob("*"))]
+    return {(status.st_uid, status.st_gid) for status in found}
+
+
+def test_a_run_with_sudo_is_its_callers_from_the_first_directory_that_was_made(
+    tmp_path: Path,
+) -> None:
+    runs, file = tmp_path / "new" / "runs", tmp_path / "small.toml"
+    file.write_text(SMALL)
+    assert main(["run", str(file), "--no-digest", "--runs", str(runs)]) == 0
+    assert owners(tmp_path / "new") == {(USER, GROUP)}
+    assert (runs / "small" / "latest").is_symlink()
+    assert tmp_path.stat().st_uid == 0
+
+
+def test_what_fails_is_handed_over_too(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+
+    def fail() -> None:
+        (runs / "half").mkdir(parents=True)
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError), handed_over(runs):
+        fail()
+    assert owners(runs) == {(USER, GROUP)}
+
+
+def test_of_a_directory_that_is_anothers_nothing_is_given_away(tmp_path: Path) -> None:
+    with handed_over(tmp_path):
+        (tmp_path / "new").mkdir()
+    assert owners(tmp_path) == {(0, 0)}
+
+
+def test_links_are_not_followed_and_others_files_stay_theirs(tmp_path: Path) -> None:
+    outside, runs = tmp_path / "outside", tmp_path / "runs"
+    outside.write_text("root's")
+    runs.mkdir()
+    os.chown(runs, USER, GROUP)
+    theirs = runs / "theirs"
+    theirs.write_text("a third one's")
+    os.chown(theirs, 4, 5)
+    with handed_over(runs):
+        (runs / "link").symlink_to(outside)
+    assert outside.stat().st_uid == 0
+    assert (runs / "link").lstat().st_uid == USER
+    assert theirs.stat().st_uid == 4
+
+
+def test_without_sudo_root_keeps_what_is_roots(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SUDO_UID")
+    with handed_over(tmp_path / "runs"):
+        (tmp_path / "runs").mkdir()
+    assert owners(tmp_path / "runs") == {(0, 0)}
+
+
+def test_the_kernels_cache_is_the_callers(tmp_path: Path) -> None:
+    script = Path("scripts/kernel").read_text()
+    assert script.endswith('\nmain "$@"\n')
+    (tmp_path / "script").write_text(script.replace('\nmain "$@"\n', "\nmake_cache\n"))
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "a" / "b")}
+    subprocess.run(["bash", str(tmp_path / "script")], check=True, env=environment)
+    assert owners(tmp_path / "a") == {(USER, GROUP)}
