@@ -42,6 +42,7 @@ _REGISTRIES: dict[str, Mapping[str, Any]] = {
     "overlay": OVERLAYS,
     "groups": GROUPINGS,
     "workload": WORKLOADS,
+    "fault": FAULTS,
 }
 
 
@@ -211,8 +212,8 @@ def key_types(table: str, content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def naming_key(table: str) -> str:
-    """The key of a table that says which protocol or model it is about."""
-    return "name" if table == "protocol" else "model"
+    """The key of a table that says which protocol or model or kind it is about."""
+    return {"protocol": "name", "fault": "kind"}.get(table, "model")
 
 
 def fits(kind: Any, value: Any) -> bool:

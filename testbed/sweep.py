@@ -1,9 +1,10 @@
 """A sweep: every combination of the values that an experiment file lists, and what came of them.
 
 Where one value is wanted, a list is a dimension; where the key itself takes a list, a list of lists
-is one; an array of tables such as [[topology]] gives alternatives, values that go together. Which it
-is, is decided by the type of the key. Every point is an experiment like any other, known by the hash
-of its resolved file, and its run is a run directory like any other, in
+is one; an array of tables such as [[topology]] gives alternatives, values that go together, but for
+[[fault]], all of which happen. Which it is, is decided by the type of the key. Every point is an
+experiment like any other, known by the hash of its resolved file, and its run is a run directory like
+any other, in
 
     runs/<name>/sweep-<hash of all points>/
       sweep.toml        the file that was swept
@@ -84,18 +85,18 @@ def identity(*texts: str) -> str:
 
 def expand(document: Mapping[str, Any], file: Path) -> list[Experiment]:
     """Every combination of what a document lists, each as an experiment."""
-    types = key_types("", document)
-    axes = []
-    for key, value in document.items():
-        listed = value if key == "protocol" and isinstance(value, list) else None
-        values = listed or _values(types.get(key), value, key, file)
-        tables = [
-            variant
-            for v in values
-            for variant in (_tables(key, v, file) if isinstance(v, dict) else [v])
-        ]
-        axes.append([(key, table) for table in tables])
+    axes = [[(key, v) for v in _variants(key, value, file)] for key, value in document.items()]
     return [point for choice in product(*axes) for point in parse(dict(choice), file)]
+
+
+def _variants(key: str, value: Any, file: Path) -> list[Any]:
+    """What a key of the file itself, or a table, is to be in turn."""
+    kind = key_types("", {}).get(key)
+    if key == "fault" and fits(kind, value):  # tables that are all there
+        return [list(choice) for choice in product(*(_tables(key, t, file) for t in value))]
+    listed = value if key == "protocol" and isinstance(value, list) else None
+    values = listed or _values(kind, value, key, file)
+    return [t for v in values for t in (_tables(key, v, file) if isinstance(v, dict) else [v])]
 
 
 def _tables(name: str, content: dict[str, Any], file: Path) -> list[dict[str, Any]]:
@@ -130,11 +131,13 @@ def _values(kind: Any, value: Any, where: str, file: Path) -> list[Any]:
 
 
 def flatten(document: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested tables as one, with keys such as ``topology.nodes``."""
+    """Nested tables as one, with keys such as ``topology.nodes`` and ``fault.2.rate``."""
     flat: dict[str, Any] = {}
     for key, value in document.items():
         if isinstance(value, dict):
             flat |= flatten(value, f"{prefix}{key}.")
+        elif isinstance(value, list) and value and all(isinstance(v, dict) for v in value):
+            flat |= flatten({str(n): v for n, v in enumerate(value, 1)}, f"{prefix}{key}.")
         else:
             flat[prefix + key] = value
     return flat
@@ -222,15 +225,20 @@ def _runs(directory: Path) -> list[Path]:
 
 def swept_keys(sweep: Sweep) -> list[str]:
     """The keys that differ between points, in the order of the file; the seed is not one."""
-    rows = [flatten(tomllib.loads(text)) for text in _texts(sweep).values()]
+    rows = [_settings(experiment) for experiment in sweep.points.values()]
     return [key for key in _varying(rows) if key != "seed"]
+
+
+def _settings(experiment: Experiment) -> dict[str, Any]:
+    """All keys of an experiment; a channel without settings is named like one that has some."""
+    flat = flatten(tomllib.loads(experiment.to_toml()))
+    return {"channel.model" if key == "channel" else key: value for key, value in flat.items()}
 
 
 def protocol_labels(sweep: Sweep) -> dict[str, str]:
     """What to call the protocol of each point: its name, and the settings in which it varies."""
-    rows = {
-        point: flatten(tomllib.loads(text)["protocol"]) for point, text in _texts(sweep).items()
-    }
+    texts = {point: experiment.to_toml() for point, experiment in sweep.points.items()}
+    rows = {point: flatten(tomllib.loads(text)["protocol"]) for point, text in texts.items()}
     names = {row["name"] for row in rows.values()}
     varying = {name: _varying([r for r in rows.values() if r["name"] == name]) for name in names}
     return {
@@ -253,14 +261,10 @@ def _varying(rows: list[dict[str, Any]]) -> list[str]:
 
 def describe(sweep: Sweep, point: str) -> str:
     """A point in words: what sets it apart from the others."""
-    settings = flatten(tomllib.loads(sweep.points[point].to_toml()))
+    settings = _settings(sweep.points[point])
     keys = [key for key in swept_keys(sweep) if not key.startswith("protocol.") and key in settings]
     words = [protocol_labels(sweep)[point], *(f"{key} = {settings[key]}" for key in keys)]
     return ", ".join([*words, f"seed {settings['seed']}"])
-
-
-def _texts(sweep: Sweep) -> dict[str, str]:
-    return {point: experiment.to_toml() for point, experiment in sweep.points.items()}
 
 
 def results(sweep: Sweep, runs: Mapping[str, Path]) -> pd.DataFrame:
@@ -271,10 +275,11 @@ def results(sweep: Sweep, runs: Mapping[str, Path]) -> pd.DataFrame:
     labels = protocol_labels(sweep)
     rows = []
     for point in (point for point in sweep.points if point in runs):
-        settings = flatten(tomllib.loads(sweep.points[point].to_toml()))
+        settings = _settings(sweep.points[point])
         summary = read_json(runs[point] / "summary.json", "the run has no figures")
         named = {key: _plain(settings.get(key)) for key in keys} | {"protocol": labels[point]}
         origin = {"seed": settings["seed"], "point": point, "run": runs[point].name}
+        origin["valid"] = int(summary["verdict"] == "valid")
         figures = {k: v for k, v in summary.items() if not isinstance(v, dict | list)}
         rows.append(named | origin | {k: v for k, v in figures.items() if k not in named | origin})
     frame = pd.DataFrame(rows)

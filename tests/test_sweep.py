@@ -108,6 +108,24 @@ def test_lists_in_alternatives_and_in_tables_within_tables_are_dimensions() -> N
     assert [p.topology.stub.nodes for p in points] == [2, 3, 4]
 
 
+def test_lists_in_faults_are_dimensions_and_all_faults_are_there() -> None:
+    faults = [
+        {"kind": "loss", "rate": [0.0, 0.1]},
+        {"kind": "partition", "nodes": [1, 2], "at_ms": [1, 2, 3]},
+        {"kind": ["crash", "pause"], "node": 3},
+    ]
+    points = expand(with_(fault=faults), FILE)
+    assert {tuple(fault.kind for fault in e.faults) for e in points} == {
+        ("loss", "partition", "crash"),
+        ("loss", "partition", "pause"),
+    }
+    found = {(e.faults[0].rate, e.faults[1].at_ms, e.faults[1].nodes) for e in points}
+    assert found == {(r, t, (1, 2)) for r in (0.0, 0.1) for t in (1, 2, 3)}
+    assert len(points) == 12
+    keys = swept_keys(Sweep.of(points))
+    assert {"fault.1.rate", "fault.2.at_ms", "fault.3.kind"} <= set(keys)
+
+
 def test_models_may_be_listed_and_each_brings_its_own_keys() -> None:
     points = expand({**PLAIN, "topology": {"model": ["ring", "line"], "nodes": [8, 9]}}, FILE)
     assert [(p.topology.model, p.topology.nodes) for p in points] == [

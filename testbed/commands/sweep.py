@@ -114,10 +114,11 @@ def table_of(trends: pd.DataFrame) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for key in keys:
         table.add_column(short(key), justify="left" if key == "protocol" else "right")
-    for label in ("runs", *(label for label, _ in FIGURES)):
+    for label in ("runs", "valid", *(label for label, _ in FIGURES)):
         table.add_column(label, justify="right")
     for values, group in trends.groupby(keys, dropna=False, sort=False):
         rows = group.set_index("figure")
         means = (spread(rows, key) for _, key in FIGURES)
-        table.add_row(*map(str, values), str(rows["runs"].max()), *means)
+        valid = f"{rows['mean']['valid']:.0%}"
+        table.add_row(*map(str, values), str(rows["runs"].max()), valid, *means)
     return table

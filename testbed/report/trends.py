@@ -101,8 +101,10 @@ def x_key(trends: pd.DataFrame) -> str | None:
 
 
 def short(key: str) -> str:
-    """A key as people say it."""
-    return key.rpartition(".")[2].replace("_", " ")
+    """A key as people say it: its last word, unless others may have the same."""
+    first, *rest = key.split(".")
+    words = [first] if rest == ["model"] else [first, *rest] if first == "fault" else rest[-1:]
+    return " ".join(words or [first]).replace("_", " ")
 
 
 def _draw(measure: Measure, group: pd.DataFrame, x: str, title: str) -> Any:
@@ -190,12 +192,13 @@ def _table(trends: pd.DataFrame) -> str:
     keys = [*dimensions(trends, first=x_key(trends)), "protocol"]
     panels = [(key, f"{m.title}, {label}") for m in MEASURES for key, label in m.panels]
     head = "".join(
-        f"<th>{escape(h)}</th>" for h in [*map(short, keys), "runs", *dict(panels).values()]
+        f"<th>{escape(h)}</th>"
+        for h in [*map(short, keys), "runs", "valid", *dict(panels).values()]
     )
     lines = []
     for values, group in trends.groupby(keys, dropna=False, sort=False):
         rows = group.set_index("figure")
-        cells = [*map(_text, values), str(rows["runs"].max())]
+        cells = [*map(_text, values), str(rows["runs"].max()), f"{rows['mean']['valid']:.0%}"]
         cells += [spread(rows, key) for key, _ in panels]
         lines.append(f"<tr>{''.join(f'<td>{escape(c)}</td>' for c in cells)}</tr>")
     table = f"<thead><tr>{head}</tr></thead>\n<tbody>{''.join(lines)}</tbody>"
