@@ -142,6 +142,15 @@ def test_protocols_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert "\nCost: 32 + 4n + d bytes" in told
 
 
+def test_broken_protocols_are_explained_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["protocols"]) == 0
+    assert "broken-off-by-one" in capsys.readouterr().out
+    assert main(["protocols", "broken-off-by-one"]) == 0
+    assert "Broken rule" in capsys.readouterr().out
+    assert main(["protocols", "timestmp"]) == 2
+    assert "did you mean 'timestamp'?" in capsys.readouterr().err
+
+
 def test_a_docstring_flows_but_for_lists_and_headings() -> None:
     text = "One.\n\nTwo\nthree\n- four\n  five\nCost: six\nseven"
     assert flowing(text) == "One.\n\nTwo three\n- four\n  five\nCost: six seven"

@@ -706,7 +706,7 @@ def test_the_command_speaks_json(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--protocol", "overly"], "--protocol overly: there is no such protocol; did you mean"),
+        (["--protocol", "overly"], "protocol overly: there is no such protocol; did you mean"),
         (["--protocol", "?"], "known are"),
         (["--protocol", "overlay", "--nodes", "1"], "--nodes 1: must be at least 2"),
         (["--protocol", "overlay", "--messages", "0"], "--messages 0: must be at least 1"),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 from typing import Any
 
 from rich.console import Console
 
-from protocols import PROTOCOLS, Protocol
+from protocols import PROTOCOLS
 from protocols.broken import BROKEN
+from testbed.commands.protocols import find_protocol
 from testbed.commands.terminal import console, print_json, progress_bar
 from testbed.errors import UserError
 from testbed.explore import LIMIT, CounterExample, Exploration, explore
@@ -93,16 +93,6 @@ def command(options: argparse.Namespace) -> int:
     else:
         show(result, console())
     return STATUS[result.verdict]
-
-
-def find_protocol(name: str) -> type[Protocol]:
-    """A protocol of the registry, or one with a mistake."""
-    known = PROTOCOLS | BROKEN
-    if name not in known:
-        close = difflib.get_close_matches(name, known, 1)
-        hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
-        raise UserError(f"--protocol {name}: there is no such protocol; {hint}")
-    return known[name]
 
 
 def show(result: Exploration, out: Console) -> None:

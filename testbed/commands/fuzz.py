@@ -13,7 +13,7 @@ from rich.table import Table
 
 from protocols import PROTOCOLS
 from protocols.broken import BROKEN
-from testbed.commands.explore import find_protocol
+from testbed.commands.protocols import find_protocol
 from testbed.commands.terminal import console, print_json, progress_bar
 from testbed.errors import UserError
 from testbed.fuzz import Batch, Example, Tally, batches, shrunk, try_batch, write_example

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import difflib
 import inspect
 import sys
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from protocols import PROTOCOLS, Protocol
+from protocols.broken import BROKEN
 from testbed.commands.terminal import console, print_json
+from testbed.errors import UserError
 
 HEADINGS = ("State", "Cost", "Limits", "Invariant")
 
@@ -22,14 +25,14 @@ def add_parser(commands: Any) -> None:
         description="List the protocols: the paper that each comes from, how it works, and the keys "
         "that the [protocol] table of an experiment may set.",
     )
-    parser.add_argument("name", nargs="?", choices=sorted(PROTOCOLS), help="only this one")
+    parser.add_argument("name", nargs="?", help="explain this one, or one that is broken")
     parser.add_argument("--json", action="store_true", help="print the list as JSON")
     parser.set_defaults(command=command)
 
 
 def command(options: argparse.Namespace) -> int:
     """Print them."""
-    chosen = [PROTOCOLS[options.name]] if options.name else list(PROTOCOLS.values())
+    chosen = [find_protocol(options.name)] if options.name else list(PROTOCOLS.values())
     if options.json:
         print_json([describe(protocol) for protocol in chosen])
         return 0
@@ -44,7 +47,19 @@ def command(options: argparse.Namespace) -> int:
             if facts["settings"]:
                 out.print("\n" + flowing(protocol.Settings.__doc__ or ""), markup=False)
             out.print("\n" + flowing(_docstring(protocol)), markup=False)
+    if not options.name:
+        out.print(f"\nEach of these has a mistake, for exercises: {', '.join(BROKEN)}.")
     return 0
+
+
+def find_protocol(name: str) -> type[Protocol]:
+    """A protocol of the registry, or one with a mistake."""
+    known = PROTOCOLS | BROKEN
+    if name not in known:
+        close = difflib.get_close_matches(name, known, 1)
+        hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+        raise UserError(f"protocol {name}: there is no such protocol; {hint}")
+    return known[name]
 
 
 def flowing(text: str) -> str:
@@ -84,4 +99,6 @@ def _values(hint: Any) -> str:
 
 
 def _docstring(protocol: type[Protocol]) -> str:
+    if protocol.name in BROKEN:  # many in one module
+        return protocol.__doc__ or ""
     return sys.modules[protocol.__module__].__doc__ or ""

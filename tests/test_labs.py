@@ -1,0 +1,77 @@
+"""The labs: their commands are there, and what they say comes out does."""
+
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from protocols.broken import BROKEN
+from testbed.cli import COMMANDS, main
+from testbed.run import run_experiment
+from testbed.sweep import load_sweep
+
+ROOT = Path(__file__).parent.parent
+TEXT = (ROOT / "docs" / "labs.md").read_text()
+LABS = ROOT / "scripts" / "experiments" / "labs"
+
+
+def test_every_command_and_every_file_is_there() -> None:
+    commands = re.findall(r"testbed (\w+)", TEXT)
+    assert set(commands) <= {command.__name__.rpartition(".")[2] for command in COMMANDS}
+    files = re.findall(r"(?:scripts|protocols)/[\w./-]+\.\w+", TEXT)
+    assert len(files) > 5
+    for file in set(files) - {"protocols/fifo.py"}:
+        assert (ROOT / file).is_file(), file
+
+
+def test_an_answer_comes_before_its_question(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["run", str(LABS / "order.toml"), "--no-digest", "--runs", str(tmp_path)]
+    assert main(command) == 1
+    shown = capsys.readouterr().out
+    assert re.search(r"causal order +invalid +valid", shown)
+    assert "node 2 delivered m(1,1) before m(0,1)" in shown
+
+
+def test_channels_make_the_difference_that_is_told(tmp_path: Path) -> None:
+    verdicts: dict[tuple[str, bool, bool], set[str]] = {}
+    for experiment in load_sweep(LABS / "channels.toml").points.values():
+        run = run_experiment(experiment, tmp_path, lambda *_: None)
+        loses = any(getattr(fault, "rate", 0) for fault in experiment.faults[1:])
+        key = (experiment.protocol.name, experiment.channel is not None, loses)
+        verdicts.setdefault(key, set()).add(run.verdict.verdict)
+    assert verdicts == {
+        (protocol, reliable, loses): {"valid" if good else "invalid"}
+        for protocol in ("overlay", "timestamp")
+        for reliable in (False, True)
+        for loses in (False, True)
+        for good in [reliable or (protocol == "timestamp" and not loses)]
+    }
+
+
+def test_the_sweep_of_costs_is_one() -> None:
+    assert len(load_sweep(LABS / "cost.toml").points) == 24
+
+
+@pytest.mark.parametrize("name", re.findall(r"`(broken-[\w-]+)`", TEXT))
+def test_mistakes_are_found(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert name in BROKEN
+    status = main(["explore", "--protocol", name, "--messages", "3"])
+    assert status == 1, capsys.readouterr().out
+
+
+def test_fifo_order_is_not_causal_order(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+    module = ModuleType("protocols.fifo")
+    monkeypatch.setitem(sys.modules, "protocols.fifo", module)
+    exec(compile(code, "docs/labs.md", "exec"), module.__dict__)
+    registered: Any = {"fifo": module.Fifo}
+    monkeypatch.setitem(BROKEN, "fifo", registered["fifo"])
+    assert main(["explore", "--protocol", "fifo"]) == 1
+    assert "the oracle: node 2 delivered m(1,1) before m(0,1)" in capsys.readouterr().out
