@@ -64,9 +64,27 @@ class Meter:
         self.deliveries = 0
         self.delays = array("q")  # nanoseconds from multicast to delivery, at the others
         self.queue_longest = 0
-        self.queue_time = 0  # messages × nanoseconds that they waited in delivery queues
+        self.queued = 0  # messages in delivery queues
+        self.queue_time = (
+            0  # sum of when messages left delivery queues, less that of when they came
+        )
         self.discarded: Counter[str] = Counter()
         self.counted: Counter[str] = Counter()
+
+    def comes(self, now: int, length: int) -> None:
+        """A message has joined a delivery queue, which is now so long."""
+        self.queued += 1
+        self.queue_time -= now
+        self.queue_longest = max(self.queue_longest, length)
+
+    def leaves(self, now: int) -> None:
+        """A message has left a delivery queue."""
+        self.queued -= 1
+        self.queue_time += now
+
+    def waited(self, end: int) -> int:
+        """Messages × nanoseconds in delivery queues; what is still there waits to the end."""
+        return self.queue_time + self.queued * end
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, for another process."""
@@ -81,6 +99,7 @@ class Meter:
             meter.deliveries += part["deliveries"]
             meter.delays.extend(part["delays"])
             meter.queue_longest = max(meter.queue_longest, part["queue_longest"])
+            meter.queued += part["queued"]
             meter.queue_time += part["queue_time"]
             meter.discarded.update(part["discarded"])
             meter.counted.update(part["counted"])
@@ -134,7 +153,7 @@ def summarise(
         "delay_ms_p50": float(np.percentile(delays, 50)),
         "delay_ms_p99": float(np.percentile(delays, 99)),
         "delay_ms_max": float(delays.max()),
-        "delivery_queue_mean": meter.queue_time / duration / processes,
+        "delivery_queue_mean": meter.waited(duration) / duration / processes,
         "delivery_queue_max": meter.queue_longest,
         "network_load_mean": carried.time / duration,
         "link_queue_max": carried.longest_queue,

@@ -85,7 +85,7 @@ class Node:
         self.meter = meter
         self.groups = groups
         self.multicasts = protocol.place.base
-        self.held: dict[MessageId, int] = {}
+        self.held: set[MessageId] = set()
         self.backlog: deque[tuple[bytes, frozenset[int] | None]] = deque()
 
     def multicast(self, payload: bytes, now: int, to: frozenset[int] | None = None) -> None:
@@ -180,11 +180,12 @@ class Node:
 
     def _hold(self, hold: Hold, now: int) -> None:
         name = hold.message.id
-        self.held.setdefault(name, now)
-        self.meter.queue_longest = max(self.meter.queue_longest, len(self.held))
+        if name not in self.held:
+            self.held.add(name)
+            self.meter.comes(now, len(self.held))
         self.log.hold(now, self.id, name, hold.waits_for)
 
     def _release(self, message: Message, now: int) -> None:
-        since = self.held.pop(message.id, None)
-        if since is not None:
-            self.meter.queue_time += now - since
+        if message.id in self.held:
+            self.held.remove(message.id)
+            self.meter.leaves(now)

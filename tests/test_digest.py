@@ -48,6 +48,11 @@ VARIANTS: dict[str, dict[str, Any]] = {
             {"kind": "reordering", "rate": 0.1},
         ],
     },
+    "stuck": {"protocol": {"name": "timestamp"}, "fault": [{"kind": "loss", "rate": 0.1}]},
+    "killed": {
+        "protocol": {"name": "timestamp"},
+        "fault": [{"kind": "crash", "node": 3, "at_ms": 20, "for_ms": 20}],
+    },
     "tickets": {
         "protocol": {"name": "cluster", "management": "leases", "round_ms": 40.0},
         "workload": {**BASE["workload"], "settle_ms": 900},
