@@ -9,8 +9,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from testbed.commands.terminal import console
+from testbed.errors import UserError
 from testbed.experiment import Experiment, load
 from testbed.network import build_network
+from testbed.run import choose_engine
 
 
 def add_parser(commands: Any) -> None:
@@ -19,9 +22,16 @@ def add_parser(commands: Any) -> None:
         "shell",
         help="bring an experiment's network up and open Mininet's command line on it",
         description="Bring up the network of an experiment file, with its links, switches and "
-        "controller, on this machine and in real time, and open Mininet's command line on it: "
-        "`h0 ping h3`, `net`, `links`, `link s0 s1 down`, `help`. Needs root. Commands may also "
-        "come from a file or pipe. Nothing of it is left when the command line ends.",
+        "controller, in real time, and open Mininet's command line on it: `h0 ping h3`, `net`, "
+        "`links`, `link s0 s1 down`, `help`. Commands may also come from a file or pipe. Nothing of "
+        "it is left when the command line ends.",
+    )
+    parser.add_argument(
+        "--engine",
+        choices=("auto", "mininet", "virtual"),
+        default="auto",
+        help="mininet: on this kernel, as root; virtual: in a user-mode kernel, no root, here with "
+        "the clock on the wall; auto: mininet where it runs, else virtual",
     )
     parser.add_argument("file", type=Path, help="experiment file (TOML); see scripts/experiments")
     parser.add_argument("--seed", type=int, help="use this seed instead of the file's")
@@ -31,9 +41,31 @@ def add_parser(commands: Any) -> None:
 def command(options: argparse.Namespace) -> int:
     """Bring the network up, interact, take it down."""
     experiment = load(options.file, seed=options.seed)[0]
+    engine, why = choose_engine(options.engine)
+    if engine == "virtual":
+        if options.engine == "auto":
+            console().print(f"engine {engine}: {why}", soft_wrap=True)
+        return _in_a_guest(options, experiment)
     with tempfile.TemporaryDirectory(prefix="causal-testbed-") as directory:
         open_shell(experiment, Path(directory))
     return 0
+
+
+def _in_a_guest(options: argparse.Namespace, experiment: Experiment) -> int:
+    """The same command, in a guest."""
+    from testbed.engines.virtual.engine import memory_mb
+    from testbed.engines.virtual.errors import GuestError
+    from testbed.engines.virtual.terminal import run_in_terminal
+
+    words = ["shell", str(options.file), "--engine", "mininet"]
+    words += ["--seed", str(options.seed)] if options.seed is not None else []
+    try:
+        return run_in_terminal(
+            [sys.executable, "-m", "testbed.cli", *words],
+            memory_mb(build_network(experiment).processes),
+        )
+    except GuestError as error:
+        raise UserError(str(error)) from None
 
 
 def open_shell(experiment: Experiment, directory: Path) -> None:

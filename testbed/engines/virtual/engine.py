@@ -23,6 +23,11 @@ MEMORY_MB_PER_NODE = 32
 Progress = Callable[[str, int, int], None]
 
 
+def memory_mb(nodes: int) -> int:
+    """How much a guest may use that emulates so many nodes."""
+    return MEMORY_MB + MEMORY_MB_PER_NODE * nodes
+
+
 def run(
     experiment: Experiment, network: Network, directory: RunDirectory, progress: Progress
 ) -> dict[str, Any]:
@@ -46,7 +51,7 @@ def run_all(
         results=paths[0] if len(paths) == 1 else Path(os.path.commonpath(paths)),
         virtual=virtual,
         seed=runs[0][0].seed,
-        memory_mb=MEMORY_MB + MEMORY_MB_PER_NODE * max(network.processes for _, network, _ in runs),
+        memory_mb=memory_mb(max(network.processes for _, network, _ in runs)),
         cwd=PROJECT,
         console=paths[0] / "console.log",
         stdout=_Steps(progress),
