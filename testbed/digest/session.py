@@ -34,7 +34,7 @@ SMALL = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
 }
-ANSWER_S = 20  # a master that takes connections and then says nothing
+ANSWER_S = 300  # Spark itself asks a silent master for a minute, once it has started
 
 
 @contextmanager
@@ -62,7 +62,7 @@ def session(
         settings = _settings(master, memory) | (SMALL if small else {})
         gateway = _launch(settings, log)
         try:
-            spark = SparkSession(_connect(master, gateway))
+            spark = _connect(master, gateway)
             _set_up(spark)
             try:
                 with user_errors():
@@ -150,20 +150,21 @@ def _launch(settings: dict[str, str], log: IO[bytes]) -> Any:
         raise UserError(f"Spark's Java process did not start: {(lines or ['?'])[-1]}") from None
 
 
-def _connect(master: str, gateway: Any) -> Any:
-    """A Spark context, unless the master says nothing."""
+def _connect(master: str, gateway: Any) -> SparkSession:
+    """A Spark session, unless the master says nothing."""
     from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
 
     giving_up = Timer(ANSWER_S, gateway.proc.kill)
     if master.startswith("spark://"):
         giving_up.start()
     try:
-        return SparkContext(conf=SparkConf(_jvm=gateway.jvm), gateway=gateway)
+        return SparkSession(SparkContext(conf=SparkConf(_jvm=gateway.jvm), gateway=gateway))
     except (Py4JError, OSError) as error:
-        if giving_up.finished.is_set():
+        if giving_up.finished.is_set() or "stopped SparkContext" in (cause := _cause(error)):
             raise UserError(f"{master}: takes connections, but is no Spark master") from None
-        raise UserError(f"{master}: Spark does not start there: {_cause(error)}") from None
+        raise UserError(f"{master}: Spark does not start there: {cause}") from None
     finally:
         giving_up.cancel()
 
