@@ -146,7 +146,7 @@ def _run(*command: str) -> subprocess.CompletedProcess[str] | None:
     environment = os.environ | {"PATH": _programs()}
     try:
         return subprocess.run(
-            command, capture_output=True, text=True, timeout=10, check=False, env=environment
+            command, capture_output=True, text=True, timeout=60, check=False, env=environment
         )
     except (FileNotFoundError, PermissionError):
         return None
