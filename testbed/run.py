@@ -23,6 +23,8 @@ ENGINES = {
     "virtual": "testbed.engines.virtual.engine",
 }
 
+SENTENCES = 5  # of each kind of violation, where a run tells of them
+
 Progress = Callable[[str, int, int], None]
 
 
@@ -108,4 +110,6 @@ def run_experiment(
         directory.write_json("summary.json", summary)
         directory.manifest["figures"] = figures
         directory.manifest["verdict"] = verdict.verdict
+        if not verdict.ok:
+            directory.manifest["why"] = verdict.explain(SENTENCES)
     return Run(directory.path, experiment, summary, verdict, directory.manifest)

@@ -170,11 +170,13 @@ def test_a_page_shows_what_is_wrong_with_a_run(tmp_path: Path) -> None:
     fidelity = {"verdict": "suspect", "hops": 5, "dropped": 1, "error_us_p50": 0.1}
     fidelity |= {"error_us_p99": 1.0, "error_us_p999": 700.0, "error_us_max": 900.0}
     extra: dict[str, Any] = {"engine": "mininet", "fidelity": fidelity, "verdict": "invalid"}
-    run = write_run(tmp_path / "run", **extra, counters={"kernel_dropped": 1})
+    why = ["node 2 delivered m(1,1) before m(0,1)", "a < b"]
+    run = write_run(tmp_path / "run", **extra, counters={"kernel_dropped": 1}, why=why)
     page = bare_page(run).read_text()
     assert '<span class="verdict bad">invalid</span>' in page
     assert '<span class="verdict bad">suspect</span>: 5 hops' in page
     assert "<th>kernel dropped</th>" in page
+    assert "node 2 delivered m(1,1) before m(0,1)<br>a &lt; b" in page
     assert "testbed check run" in page
 
 

@@ -120,7 +120,7 @@ def show(runs: Sequence[Run], out: Console) -> None:
             out.print(f"network: {Fidelity(**run.manifest['fidelity'])}", soft_wrap=True)
         page = run.path / "report.html"
         out.print(f"results: {page if page.exists() else run.path}", soft_wrap=True)
-        for sentence in run.verdict.explain(5) if not run.verdict.ok else ():
+        for sentence in run.manifest.get("why", ()):
             out.print(f"  {sentence}", soft_wrap=True, markup=False)
     if len(runs) > 1 and all((run.path / "report.html").exists() for run in runs):
         out.print(f"comparison: {first.path.parent / 'report.html'}", soft_wrap=True)

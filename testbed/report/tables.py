@@ -38,7 +38,8 @@ def verdicts_table(runs: Runs, names: Sequence[str]) -> str:
         rows.append([escape(key.replace("_", " ")), *(_number(value) for value in values)])
     bad = [run for run in runs if run.manifest.get("verdict") != "valid"]
     why = "".join(
-        f"<p>Why: <code>testbed check {escape(run.path.name)}</code> shows each violation with its "
+        f"<p>{'<br>'.join(map(escape, run.manifest.get('why', ())))}</p>"
+        f"<p><code>testbed check {escape(run.path.name)}</code> shows each violation with its "
         "chain of messages.</p>"
         for run in bad
     )
