@@ -2,8 +2,10 @@
 
 A packet that leaves a veth interface is put into the list of received packets of the CPU that sends
 it, and a queue sends from whichever CPU it is served by. With several CPUs two packets of one link
-wait in two lists, and the second may be seen first. The kernel can be told which CPU receives for an
-interface (receive packet steering, Documentation/networking/scaling.rst): then there is one list.
+wait in two lists, and the second may be seen first, at the link's end or, what no capture shows, on
+the way from the last switch into its host. The kernel can be told which CPU receives for an interface
+(receive packet steering, Documentation/networking/scaling.rst): then there is one list, and that CPU
+also takes the packet on to the next queue or host.
 
 It is told through sysfs, which shows the interfaces of the namespace in which it was mounted. Here it
 is mounted where nobody sees it, and is gone when its descriptor is closed.
@@ -35,8 +37,8 @@ def assign(interfaces: Iterable[str]) -> None:
                 _write(root, f"class/net/{interface}/queues/rx-0/rps_cpus", mask(cpu))
     except OSError as error:
         _log.warning(
-            "packets may overtake each other on links: which CPU receives them cannot be set (%s); "
-            "the run's verdict tells whether any did",
+            "packets may overtake each other on this machine with several CPUs, since it cannot be "
+            "said which of them receives (%s): `taskset -c 0` makes that unlikely",
             error.strerror,
         )
 
