@@ -99,6 +99,7 @@ def test_whatever_the_emulation_dropped_makes_a_run_suspect(where: str, tmp_path
         "captured": 0,
         "capture_dropped": 0,
         "dropped": counts | {where: 1},
+        "upcalls": 0,
         "links": {"lost": 0, "dropped": 0},
         "cut_short": False,
         "conditions": [],

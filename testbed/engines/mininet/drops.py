@@ -30,8 +30,17 @@ def _dropped_between_interfaces() -> int:
     return sum(int(line.split()[1], 16) for line in _SOFTNET.read_text().splitlines())
 
 
+def upcalls() -> int:
+    """Packets about which a switch has asked its daemon so far: others may have overtaken them."""
+    return _counted("missed")
+
+
 def _upcalls_lost() -> int:
-    return sum(map(int, re.findall(r"lost:(\d+)", openvswitch.datapath_statistics())))
+    return _counted("lost")
+
+
+def _counted(what: str) -> int:
+    return sum(map(int, re.findall(rf"{what}:(\d+)", openvswitch.datapath_statistics())))
 
 
 def _udp_errors(hosts: Sequence[int]) -> int:

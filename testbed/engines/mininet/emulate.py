@@ -16,7 +16,7 @@ from testbed.capture import Capture
 from testbed.engines.mininet import queues
 from testbed.engines.mininet.conditions import Conditions
 from testbed.engines.mininet.controller import Controller
-from testbed.engines.mininet.drops import drops
+from testbed.engines.mininet.drops import drops, upcalls
 from testbed.engines.mininet.harm import Harm
 from testbed.engines.mininet.hosts import Hosts
 from testbed.engines.mininet.net import emulated_network
@@ -58,11 +58,12 @@ def emulate(directory: Path, progress: Progress) -> None:
             Harm(faults, conditions, hosts) as harm,
             Capture(directory / "packets", FILTER) as capture,
         ):
-            before, losses_before = drops(net.namespaces), _losses()
+            before, losses_before, asked = drops(net.namespaces), _losses(), upcalls()
             quiet = quiet_s(plan, experiment.faults)
             figures = hosts.run(lambda done, of: progress("emulate", done, of), quiet, harm)
             dropped = {key: n - before[key] for key, n in drops(net.namespaces).items()}
             losses = {key: n - losses_before[key] for key, n in _losses().items()}
+            asked = upcalls() - asked
     start = time.time_ns() - time.monotonic_ns() + hosts.start
     result = {
         "start_unix_ns": start,
@@ -71,6 +72,7 @@ def emulate(directory: Path, progress: Progress) -> None:
         "captured": capture.counts.captured,
         "capture_dropped": capture.counts.dropped,
         "dropped": dropped,
+        "upcalls": asked,
         "links": losses,
         "cut_short": hosts.cut_short,
         "conditions": conditions.history,

@@ -29,6 +29,7 @@ def figures(network: Network, directory: RunDirectory) -> dict[str, Any]:
         "captured": raw["captured"],
         "capture_dropped": raw["capture_dropped"],
         **raw["dropped"],
+        "upcalls": raw["upcalls"],
         "warm_ups_missing": raw["warm_ups_missing"],
         "malformed": malformed,
         "cut_short": int(raw["cut_short"]),
