@@ -32,6 +32,15 @@ def test_but_not_for_ever() -> None:
     assert watch(*(sign(10 * s, 0) for s in range(11))) is not None
 
 
+def test_a_machine_that_boots_slowly_has_longer() -> None:
+    signs = [sign(0, 0), sign(11, 11), sign(39, 39), sign(41, 41)]
+    for boot_s, ended in ((0.1, 1), (0.5, 1), (2.0, 3)):
+        watchdog = Watchdog(virtual=True, stall_s=STALL_S, quiet_s=1e9)
+        watchdog.booted(boot_s)
+        said = [watchdog.observe(one) is not None for one in signs]
+        assert said.index(True) == ended, boot_s
+
+
 def test_an_idle_moment_and_output_are_progress() -> None:
     for progress in (sign(8, 8, idle_ns=1), sign(8, 8, output=1)):
         later = sign(17, 17, progress.reading.idle_ns if progress.reading else 0, progress.output)

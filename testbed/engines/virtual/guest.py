@@ -206,7 +206,8 @@ class Guest:
             while not self._has_ended():
                 stdout.pump()
                 stderr.pump()
-                self._note_start()
+                if self._boot_s is None and self._note_start():
+                    watchdog.booted(self._probe.used_s())
                 if (now_s := time.monotonic()) - looked_s >= _LOOK_S:
                     looked_s = now_s
                     output = hash((stdout.size, stderr.size, fingerprint(self._results)))
@@ -279,9 +280,11 @@ class Guest:
             return []
         return [line.split(" ", maxsplit=1) for line in text.splitlines()]
 
-    def _note_start(self) -> None:
+    def _note_start(self) -> bool:
+        """Whether the command has been started; when that was first seen is when it has booted."""
         if self._boot_s is None and any(how == "started" for how, _ in self._status()):
             self._boot_s = time.monotonic() - self._began
+        return self._boot_s is not None
 
     def _overdue(self, now_s: float) -> str | None:
         limit = self._settings.timeout_s

@@ -8,7 +8,8 @@ run. So there are two ways to hang, and both are watched for:
   neither output, nor a new process, nor an idle moment. A program that computes for that long
   without a pause looks the same, and rightly so, as nothing tells it from one that never ends;
   who runs such a program raises the limit. On a busy machine a guest gets its seconds later; if
-  it does not get them in ten times as long, it is ended all the same.
+  it does not get them in ten times as long, it is ended all the same. A slow machine, such as an
+  emulated one, shows in how long it took to boot, and gets as much more.
 - It waits for ever. Nothing runs but timers, and virtual time races on: `quiet_s` virtual seconds
   went by without output or a change in the results directory.
 
@@ -22,6 +23,7 @@ from testbed.engines.virtual.probe import Reading
 # What a reading of the clock costs in virtual time, by our patch
 _CLOCK_READING_NS = 1
 _BUSY = 10  # so many times as long may it take on a machine that does other things too
+_BOOT_S = 0.5  # of processor, and more than most machines need; an emulated one took 2 to 4
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,10 @@ class Watchdog:
         self._quiet_s = quiet_s
         self._progress: Sign | None = None
         self._output: Sign | None = None
+
+    def booted(self, used_s: float) -> None:
+        """Booting has taken so much processor time."""
+        self._stall_s *= max(1.0, used_s / _BOOT_S)
 
     def observe(self, sign: Sign) -> str | None:
         """Take in what is seen now."""
