@@ -67,9 +67,9 @@ def _keyboard(directory: Path) -> Iterator[None]:
 
 def _read_keys(keys: int, over: int, directory: Path) -> None:
     number = 0
-    while over not in (ready := select.select([keys, over], [], [])[0]) and keys in ready:
+    while over not in select.select([keys, over], [], [])[0] and (text := os.read(keys, 4096)):
         part = directory / "part"
-        part.write_bytes(os.read(keys, 4096))
+        part.write_bytes(text)
         part.rename(directory / str(number))
         number += 1
 
