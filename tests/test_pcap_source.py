@@ -173,7 +173,7 @@ except UserError as error:
     print(error)
 """)
     assert (done.stdout, done.stderr) == (
-        f"{master}: takes connections, but is no Spark master\n",
+        f"{master}: takes connections, but does not answer as a Spark master\n",
         "",
     )
 

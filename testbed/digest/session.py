@@ -163,7 +163,9 @@ def _connect(master: str, gateway: Any) -> SparkSession:
         return SparkSession(SparkContext(conf=SparkConf(_jvm=gateway.jvm), gateway=gateway))
     except (Py4JError, OSError) as error:
         if giving_up.finished.is_set() or "stopped SparkContext" in (cause := _cause(error)):
-            raise UserError(f"{master}: takes connections, but is no Spark master") from None
+            raise UserError(
+                f"{master}: takes connections, but does not answer as a Spark master"
+            ) from None
         raise UserError(f"{master}: Spark does not start there: {cause}") from None
     finally:
         giving_up.cancel()
