@@ -65,9 +65,7 @@ class Meter:
         self.delays = array("q")  # nanoseconds from multicast to delivery, at the others
         self.queue_longest = 0
         self.queued = 0  # messages in delivery queues
-        self.queue_time = (
-            0  # sum of when messages left delivery queues, less that of when they came
-        )
+        self.queue_time = 0  # when messages left delivery queues, less when they came, summed up
         self.discarded: Counter[str] = Counter()
         self.counted: Counter[str] = Counter()
 

@@ -4,7 +4,6 @@ import re
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 
@@ -71,7 +70,6 @@ def test_fifo_order_is_not_causal_order(
     module = ModuleType("protocols.fifo")
     monkeypatch.setitem(sys.modules, "protocols.fifo", module)
     exec(compile(code, "docs/labs.md", "exec"), module.__dict__)
-    registered: Any = {"fifo": module.Fifo}
-    monkeypatch.setitem(BROKEN, "fifo", registered["fifo"])
+    monkeypatch.setitem(BROKEN, "fifo", vars(module)["Fifo"])
     assert main(["explore", "--protocol", "fifo"]) == 1
     assert "the oracle: node 2 delivered m(1,1) before m(0,1)" in capsys.readouterr().out

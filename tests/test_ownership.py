@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,23 @@ def test_links_are_not_followed_and_others_files_stay_theirs(tmp_path: Path) -> 
     assert outside.stat().st_uid == 0
     assert (runs / "link").lstat().st_uid == USER
     assert theirs.stat().st_uid == 4
+
+
+def test_a_file_that_another_run_takes_away_meanwhile_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = tmp_path / "runs"
+    real = os.fwalk
+
+    def walk(top: Path) -> Iterator[tuple[str, list[str], list[str], int]]:
+        for where, directories, files, here in real(top):
+            yield where, directories, [*files, "gone.part"], here
+
+    monkeypatch.setattr(os, "fwalk", walk)
+    with handed_over(runs):
+        runs.mkdir()
+        (runs / "kept").write_text("")
+    assert owners(runs) == {(USER, GROUP)}
 
 
 def test_without_sudo_root_keeps_what_is_roots(

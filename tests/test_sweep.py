@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from testbed.cli import main
 from testbed.errors import UserError
 from testbed.experiment import Experiment, parse
-from testbed.report.trends import brief, draw_trends, logarithmic, x_key
+from testbed.report.trends import brief, draw_trends, logarithmic, short, x_key
 from testbed.run import run_experiment
 from testbed.sweep import (
     Sweep,
@@ -124,6 +124,22 @@ def test_lists_in_faults_are_dimensions_and_all_faults_are_there() -> None:
     assert len(points) == 12
     keys = swept_keys(Sweep.of(points))
     assert {"fault.1.rate", "fault.2.at_ms", "fault.3.kind"} <= set(keys)
+
+
+def test_channels_are_told_apart_by_their_model() -> None:
+    points = Sweep.of(expand(with_(channel=["raw", "reliable"]), FILE))
+    assert "channel.model" in swept_keys(points)
+    told = {describe(points, point) for point in points.points}
+    assert {name for name in ("raw", "reliable") for t in told if f"= {name}" in t} == {
+        "raw",
+        "reliable",
+    }
+    assert [short(key) for key in ("channel.model", "fault.2.rate", "topology.nodes", "seed")] == [
+        "channel",
+        "fault 2 rate",
+        "nodes",
+        "seed",
+    ]
 
 
 def test_models_may_be_listed_and_each_brings_its_own_keys() -> None:

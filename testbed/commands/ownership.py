@@ -1,10 +1,10 @@
-"""With sudo, results belong to whoever called, and who goes on with them as an ordinary user."""
+"""With sudo, results belong to whoever called, who goes on with them as an ordinary user."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -31,5 +31,6 @@ def handed_over(directory: Path) -> Iterator[None]:
 def _give(top: Path, user: int, group: int) -> None:
     for _, directories, files, here in os.fwalk(top):
         for name in (*directories, *files):
-            if os.stat(name, dir_fd=here, follow_symlinks=False).st_uid == 0:
-                os.chown(name, user, group, dir_fd=here, follow_symlinks=False)
+            with suppress(FileNotFoundError):  # another run, beside this one, has just renamed it
+                if os.stat(name, dir_fd=here, follow_symlinks=False).st_uid == 0:
+                    os.chown(name, user, group, dir_fd=here, follow_symlinks=False)
