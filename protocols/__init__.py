@@ -1,6 +1,7 @@
 """Causal multicast protocols as state machines without IO, one a module, and their registry."""
 
-from protocols.base import (
+from .base import (
+    NS_PER_MS,
     CancelTimer,
     Count,
     Deliver,
@@ -15,17 +16,17 @@ from protocols.base import (
     Send,
     SetTimer,
 )
-from protocols.bss import BSS
-from protocols.cluster import Cluster
-from protocols.daisy import Daisy
-from protocols.ks import KS
-from protocols.ks_prime import KSPrime
-from protocols.mostefaoui_raynal import MostefaouiRaynal
-from protocols.overlay import Overlay
-from protocols.phases import Phases
-from protocols.rst import RST
-from protocols.timestamp import Timestamp
-from protocols.wire import Codec, Message, MessageId, WireError
+from .bss import BSS
+from .cluster import Cluster
+from .daisy import Daisy
+from .ks import KS
+from .ks_prime import KSPrime
+from .mostefaoui_raynal import MostefaouiRaynal
+from .overlay import Overlay
+from .phases import Phases
+from .rst import RST
+from .timestamp import Timestamp
+from .wire import Codec, Message, MessageId, WireError
 
 PROTOCOLS: dict[str, type[Protocol]] = {
     protocol.name: protocol
@@ -46,6 +47,7 @@ PROTOCOLS: dict[str, type[Protocol]] = {
 __all__ = [
     "BSS",
     "KS",
+    "NS_PER_MS",
     "PROTOCOLS",
     "RST",
     "CancelTimer",

@@ -14,8 +14,9 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
-from protocols.wire import Codec, Message, MessageId
+from .wire import Codec, Message, MessageId
 
+NS_PER_MS = 1_000_000
 SEQUENCE_BITS = 20  # of 32: up to a million messages in each of 4096 incarnations
 
 

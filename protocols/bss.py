@@ -23,10 +23,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols.base import Deliver, Discard, Effects, Place
-from protocols.grouped import Grouped
-from protocols.holdback import HoldBack
-from protocols.wire import Message, MessageId, WireError
+from .base import Deliver, Discard, Effects, Place
+from .grouped import Grouped
+from .holdback import HoldBack
+from .wire import Message, MessageId, WireError
 
 Vector = NDArray[np.int64]
 

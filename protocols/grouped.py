@@ -7,8 +7,8 @@ from functools import lru_cache
 from itertools import combinations
 from typing import Any, ClassVar, Literal
 
-from protocols.base import Count, Effects, Place, Protocol, Send
-from protocols.wire import Message
+from .base import Count, Effects, Place, Protocol, Send
+from .wire import Message
 
 Groups = tuple[frozenset[int], ...]
 

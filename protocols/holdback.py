@@ -10,8 +10,8 @@ from abc import abstractmethod
 from collections import defaultdict
 from typing import Any
 
-from protocols.base import Deliver, Discard, Effects, Hold, Place, Protocol
-from protocols.wire import MessageId
+from .base import Deliver, Discard, Effects, Hold, Place, Protocol
+from .wire import MessageId
 
 
 class HoldBack(Protocol):

@@ -26,9 +26,9 @@ from itertools import chain
 from operator import or_
 from typing import Any, ClassVar, NamedTuple
 
-from protocols.base import Count, Deliver, Effects, Place, Send
-from protocols.holdback import HoldBack
-from protocols.wire import Message, MessageId, WireError
+from .base import Count, Deliver, Effects, Place, Send
+from .holdback import HoldBack
+from .wire import Message, MessageId, WireError
 
 Dests = int  # a set of processes: process d is bit d
 Entries = dict[int, Dests]  # one sender's: of each clock its Dests, the newest last

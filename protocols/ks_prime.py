@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from protocols.ks import KS, Entries, KSMessage, Log, checked, members
-from protocols.wire import WireError
+from .ks import KS, Entries, KSMessage, Log, checked, members
+from .wire import WireError
 
 WORD_BITS = 32
 

@@ -30,7 +30,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, ClassVar
 
-from protocols.base import (
+from .base import (
+    NS_PER_MS,
     CancelTimer,
     Deliver,
     Discard,
@@ -40,11 +41,9 @@ from protocols.base import (
     Send,
     SetTimer,
 )
-from protocols.grouped import Grouped
-from protocols.phases import Resynch, Stamped, count_resynch
-from protocols.wire import Message
-
-NS_PER_MS = 1_000_000
+from .grouped import Grouped
+from .phases import Resynch, Stamped, count_resynch
+from .wire import Message
 
 
 class MostefaouiRaynal(Grouped):

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from protocols.base import Deliver, Effects, Place, Protocol, Send
-from protocols.wire import Message
+from .base import Deliver, Effects, Place, Protocol, Send
+from .wire import Message
 
 
 class Overlay(Protocol):

@@ -19,8 +19,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from protocols.base import Count, Deliver, Discard, Effects, Hold, Place, Protocol, Send
-from protocols.wire import Message, WireError
+from .base import Count, Deliver, Discard, Effects, Hold, Place, Protocol, Send
+from .wire import Message, WireError
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -21,9 +21,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols.base import Count, Deliver, Effects, Place, Send
-from protocols.holdback import HoldBack
-from protocols.wire import Message, MessageId, WireError
+from .base import Count, Deliver, Effects, Place, Send
+from .holdback import HoldBack
+from .wire import Message, MessageId, WireError
 
 Matrix = NDArray[np.int64]
 

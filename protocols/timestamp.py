@@ -19,8 +19,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols.base import Deliver, Discard, Effects, Hold, Multicast, Place, Protocol, Send
-from protocols.wire import Message, MessageId, WireError
+from .base import Deliver, Discard, Effects, Hold, Multicast, Place, Protocol, Send
+from .wire import Message, MessageId, WireError
 
 Vector = NDArray[np.int64]
 

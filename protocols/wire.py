@@ -17,7 +17,7 @@ knowing its protocol. All integers are unsigned and big-endian:
         20     8  sent at    nanoseconds of the run's clock at which the application sent it
         28     4  length of the control information in bytes
 
-The control information begins with the channel's header (see ``protocols.segments``), if there is one.
+The control information begins with the channel's header (see ``channel.segments``), if there is one.
 """
 
 from __future__ import annotations

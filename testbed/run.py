@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from testbed import machine
-from testbed.check import Verdict, check_run, earliest
+from testbed.check import Verdict, check_run, delays
+from testbed.check.locality import local_figures
+from testbed.engines import needs
 from testbed.errors import UserError
 from testbed.experiment import Experiment
-from testbed.locality import local_figures
-from testbed.network import build_network
-from testbed.rundir import RunDirectory
-from topologies.channels import ExponentialChannels
+from testbed.experiment.network import build_network
+from testbed.progress import Progress
+from testbed.runs.directory import RunDirectory
+from testbed.topologies.channels import ExponentialChannels
 
 ENGINES = {
-    "simulate": "testbed.engines.simulate",
-    "mininet": "testbed.engines.mininet",
+    "simulate": "testbed.engines.simulate.engine",
+    "mininet": "testbed.engines.mininet.engine",
     "virtual": "testbed.engines.virtual.engine",
 }
 
 SENTENCES = 5  # of each kind of violation, where a run tells of them
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -43,10 +41,10 @@ def choose_engine(engine: str) -> tuple[str, str]:
     """The engine that is meant, and why; "auto" prefers the real thing."""
     if engine != "auto":
         return engine, "as asked for"
-    missing = [ability.name for ability in machine.emulation_in_real_time()]
+    missing = [ability.name for ability in needs.emulation_in_real_time()]
     if not missing:
         return "mininet", "root, netem and Open vSwitch are here"
-    virtual = (machine.mininet(), machine.openvswitch(), machine.virtual_kernel())
+    virtual = (needs.mininet(), needs.openvswitch(), needs.virtual_kernel())
     if not all(ability.ok for ability in virtual):
         raise UserError(
             f"no emulation here: Mininet on this kernel lacks {', '.join(missing)}, and Mininet in "
@@ -92,7 +90,7 @@ def run_experiment(
         figures = engine.run(experiment, network, directory, progress)
         verdict = check_run(directory.path, lambda done, of: progress("check", done, of))
         if verdict.verdict == "valid":
-            figures |= earliest.summarise(earliest.added_delays(directory.path))
+            figures |= delays.summarise(delays.added_delays(directory.path))
             groups = experiment.protocol.local_groups(network.processes, experiment.settings)
             figures |= local_figures(directory.path, groups) if groups else {}
         if verdict.optimistic:

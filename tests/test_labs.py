@@ -7,10 +7,10 @@ from types import ModuleType
 
 import pytest
 
-from protocols.broken import BROKEN
 from testbed.cli import COMMANDS, main
+from testbed.protocols.broken import BROKEN
 from testbed.run import run_experiment
-from testbed.sweep import load_sweep
+from testbed.sweep.points import load_sweep
 
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "docs" / "labs.md").read_text()
@@ -67,8 +67,8 @@ def test_fifo_order_is_not_causal_order(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
-    module = ModuleType("protocols.fifo")
-    monkeypatch.setitem(sys.modules, "protocols.fifo", module)
+    module = ModuleType("testbed.protocols.fifo")
+    monkeypatch.setitem(sys.modules, "testbed.protocols.fifo", module)
     exec(compile(code, "docs/labs.md", "exec"), module.__dict__)
     monkeypatch.setitem(BROKEN, "fifo", vars(module)["Fifo"])
     assert main(["explore", "--protocol", "fifo"]) == 1

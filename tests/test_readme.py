@@ -7,7 +7,7 @@ import pytest
 
 from testbed.cli import COMMANDS
 from testbed.experiment import parse
-from topologies import MODELS, OVERLAYS
+from testbed.topologies import MODELS, OVERLAYS
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()

@@ -11,17 +11,17 @@ the one writer of graph files.
     figures       degrees, distances, connectivity
 """
 
-from topologies.alt import decode_alt, encode_alt, read_alt, write_alt
-from topologies.errors import TopologyError
-from topologies.figures import Figures, describe
-from topologies.graph import Graph
-from topologies.groups import GROUPINGS, Grouping, Groups, group_graph, has_cycle
-from topologies.itm import Specification, decode_itm, read_itm
-from topologies.level import Level
-from topologies.links import Links
-from topologies.models import MODELS, Model
-from topologies.overlays import OVERLAYS, Overlay
-from topologies.routing import children, path, shortest_path_tree, shortest_path_trees
+from .alt import decode_alt, encode_alt, read_alt, write_alt
+from .errors import TopologyError
+from .figures import Figures, describe
+from .graph import Graph
+from .groups import GROUPINGS, Grouping, Groups, group_graph, has_cycle
+from .itm import Specification, decode_itm, read_itm
+from .level import Level
+from .links import Links
+from .models import MODELS, Model
+from .overlays import OVERLAYS, Overlay
+from .routing import children, path, shortest_path_tree, shortest_path_trees
 
 __all__ = [
     "GROUPINGS",

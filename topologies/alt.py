@@ -19,8 +19,8 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from topologies.graph import Graph, build_graph
-from topologies.textfile import Line, lines_of, read_text
+from .graph import Graph, build_graph
+from .textfile import Line, lines_of, read_text
 
 _SECTIONS = ("GRAPH", "VERTICES", "EDGES")
 

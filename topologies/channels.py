@@ -11,10 +11,10 @@ from typing import ClassVar
 
 import networkx as nx
 
-from topologies import errors
-from topologies.flat import STRICT
-from topologies.graph import Graph, build_graph
-from topologies.textbook import SPACING
+from . import errors
+from .flat import STRICT
+from .graph import Graph, build_graph
+from .textbook import SPACING
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from topologies.distances import neighbour_lists
-from topologies.graph import Graph
+from .distances import neighbour_lists
+from .graph import Graph
 
 Arcs = Sequence[Sequence[int]]
 

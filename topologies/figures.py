@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from topologies.connectivity import edge_connectivity, node_connectivity
-from topologies.distances import neighbour_lists, pairs_by_distance
-from topologies.graph import Graph
+from .connectivity import edge_connectivity, node_connectivity
+from .distances import neighbour_lists, pairs_by_distance
+from .graph import Graph
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from typing import ClassVar
 
 import networkx as nx
 
-from topologies import errors
-from topologies.alt import read_alt
-from topologies.flat import STRICT
-from topologies.graph import Graph
-from topologies.itm import read_itm
+from . import errors
+from .alt import read_alt
+from .flat import STRICT
+from .graph import Graph
+from .itm import read_itm
 
 
 @dataclass(frozen=True)

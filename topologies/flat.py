@@ -25,10 +25,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from topologies import errors
-from topologies.errors import TopologyError
-from topologies.graph import Graph, build_graph
-from topologies.plane import MAX_TRIES, Floats, Point, Sketch, place, uniforms
+from . import errors
+from .errors import TopologyError
+from .graph import Graph, build_graph
+from .plane import MAX_TRIES, Floats, Point, Sketch, place, uniforms
 
 DIAGONAL = math.sqrt(2.0)
 MAX_NODES = 5000

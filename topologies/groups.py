@@ -22,10 +22,10 @@ from typing import ClassVar, Protocol
 
 import networkx as nx
 
-from topologies import errors
-from topologies.errors import TopologyError
-from topologies.flat import STRICT
-from topologies.plane import MAX_TRIES
+from . import errors
+from .errors import TopologyError
+from .flat import STRICT
+from .plane import MAX_TRIES
 
 Groups = Mapping[str, frozenset[int]]
 """The members of every group, by its name; no two groups have the same members."""

@@ -22,12 +22,12 @@ from dataclasses import asdict, dataclass
 from itertools import accumulate
 from typing import ClassVar, Literal
 
-from topologies import errors
-from topologies.errors import TopologyError
-from topologies.flat import STRICT
-from topologies.graph import Graph, build_graph
-from topologies.level import Domain, Level
-from topologies.plane import Point, Sketch, distance, spread
+from . import errors
+from .errors import TopologyError
+from .flat import STRICT
+from .graph import Graph, build_graph
+from .level import Domain, Level
+from .plane import Point, Sketch, distance, spread
 
 Connection = Literal["random", "least-degree-non-leaf", "least-degree", "threshold"]
 CONNECTIONS: tuple[Connection, ...] = (

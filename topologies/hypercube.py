@@ -15,7 +15,7 @@ n >= 3·2^(D-2), else D - 1; the greatest degree is at most max(D, 2D - 2), the 
 
 import networkx as nx
 
-from topologies.graph import Graph
+from .graph import Graph
 
 
 def dimension(nodes: int) -> int:

@@ -20,13 +20,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from topologies.errors import TopologyError
-from topologies.flat import FLAT, FlatModel
-from topologies.graph import Graph
-from topologies.hierarchical import CONNECTIONS, MAX_LEVELS, Hierarchical
-from topologies.level import Level, Method
-from topologies.textfile import Line, lines_of, read_text
-from topologies.transit_stub import TransitStub
+from .errors import TopologyError
+from .flat import FLAT, FlatModel
+from .graph import Graph
+from .hierarchical import CONNECTIONS, MAX_LEVELS, Hierarchical
+from .level import Level, Method
+from .textfile import Line, lines_of, read_text
+from .transit_stub import TransitStub
 
 DEFAULT_SEED = 417890326
 MAX_GRAPHS = 10_000

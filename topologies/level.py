@@ -12,10 +12,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from topologies import errors
-from topologies.distances import diameter
-from topologies.flat import FLAT, STRICT, FlatModel
-from topologies.plane import Point, Sketch
+from . import errors
+from .distances import diameter
+from .flat import FLAT, STRICT, FlatModel
+from .plane import Point, Sketch
 
 Method = Literal["waxman-1", "waxman-2", "pure-random", "exponential", "doar-leslie", "locality"]
 

@@ -16,9 +16,9 @@ import random
 from dataclasses import dataclass
 from typing import ClassVar
 
-from topologies import errors
-from topologies.flat import STRICT
-from topologies.graph import Graph
+from . import errors
+from .flat import STRICT
+from .graph import Graph
 
 Range = float | tuple[float, float]
 """One number for all links, or the bounds of a uniform distribution."""

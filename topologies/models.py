@@ -3,13 +3,13 @@
 import random
 from typing import ClassVar, Protocol
 
-from topologies.channels import ExponentialChannels
-from topologies.files import File
-from topologies.flat import DoarLeslie, Exponential, Locality, PureRandom, Waxman1, Waxman2
-from topologies.graph import Graph
-from topologies.hierarchical import Hierarchical
-from topologies.textbook import Grid, Line, Ring, Star
-from topologies.transit_stub import TransitStub
+from .channels import ExponentialChannels
+from .files import File
+from .flat import DoarLeslie, Exponential, Locality, PureRandom, Waxman1, Waxman2
+from .graph import Graph
+from .hierarchical import Hierarchical
+from .textbook import Grid, Line, Ring, Star
+from .transit_stub import TransitStub
 
 
 class Model(Protocol):

@@ -17,12 +17,12 @@ from typing import ClassVar, Protocol
 
 import networkx as nx
 
-from topologies import errors
-from topologies.errors import TopologyError
-from topologies.flat import STRICT
-from topologies.graph import Graph
-from topologies.hypercube import hypercube
-from topologies.plane import MAX_TRIES
+from . import errors
+from .errors import TopologyError
+from .flat import STRICT
+from .graph import Graph
+from .hypercube import hypercube
+from .plane import MAX_TRIES
 
 
 class Overlay(Protocol):

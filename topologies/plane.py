@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from topologies.distances import neighbour_lists
-from topologies.graph import Edge
+from .distances import neighbour_lists
+from .graph import Edge
 
 Floats = NDArray[np.float64]
 Point = tuple[int, int]

@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 from typing import Literal
 
-from topologies import errors
-from topologies.errors import TopologyError
-from topologies.graph import Graph
+from . import errors
+from .errors import TopologyError
+from .graph import Graph
 
 Metric = Literal["hops", "delay"]
 Tree = list[int]

@@ -12,9 +12,9 @@ from typing import ClassVar
 
 import networkx as nx
 
-from topologies import errors
-from topologies.flat import STRICT
-from topologies.graph import Graph, build_graph
+from . import errors
+from .flat import STRICT
+from .graph import Graph, build_graph
 
 SPACING = 10.0
 

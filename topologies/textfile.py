@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from topologies.errors import TopologyError
+from .errors import TopologyError
 
 
 @dataclass(frozen=True)

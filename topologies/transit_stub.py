@@ -22,12 +22,12 @@ from collections.abc import Collection
 from dataclasses import asdict, dataclass, field
 from typing import ClassVar
 
-from topologies import errors
-from topologies.errors import TopologyError
-from topologies.flat import STRICT
-from topologies.graph import Graph, build_graph
-from topologies.level import Domain, Level
-from topologies.plane import MAX_TRIES, Point, distance, spread
+from . import errors
+from .errors import TopologyError
+from .flat import STRICT
+from .graph import Graph, build_graph
+from .level import Domain, Level
+from .plane import MAX_TRIES, Point, distance, spread
 
 
 @dataclass(frozen=True)

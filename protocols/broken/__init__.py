@@ -5,11 +5,11 @@ which rule it breaks; ``testbed explore --protocol broken-…`` draws what comes
 protocol that may lose messages, ``testbed fuzz`` finds it.
 """
 
-from protocols.base import Protocol
-from protocols.broken.cluster import TooLate, Unsorted
-from protocols.broken.groups import ArrivalOrder, OwnGroups, Unstamped
-from protocols.broken.overlay import Echo, Forgetful, Higher, Lazy, Newest, Printed, Stingy
-from protocols.broken.timestamp import (
+from ..base import Protocol
+from .cluster import TooLate, Unsorted
+from .groups import ArrivalOrder, OwnGroups, Unstamped
+from .overlay import Echo, Forgetful, Higher, Lazy, Newest, Printed, Stingy
+from .timestamp import (
     FifoOnly,
     Impatient,
     LastCause,

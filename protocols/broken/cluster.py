@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from protocols.base import Count, Deliver, Effects
-from protocols.cluster import Cluster
-from protocols.events import Event
+from ..base import Count, Deliver, Effects
+from ..cluster import Cluster
+from ..cluster.events import Event
 
 
 class TooLate(Cluster):

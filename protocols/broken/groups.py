@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from protocols.mostefaoui_raynal import MostefaouiRaynal
-from protocols.phases import Phases, Resynch, Stamped
+from ..mostefaoui_raynal import MostefaouiRaynal
+from ..phases import Phases, Resynch, Stamped
 
 
 class Unstamped(Phases):

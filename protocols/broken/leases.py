@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from protocols.tickets.common import TicketEffects
-from protocols.tickets.lease_messages import Alive, Link, Register, Update
-from protocols.tickets.leases import Leases
-from protocols.tickets.messages import Member
+from ..cluster.tickets.lease_messages import Alive, Link, Register, Update
+from ..cluster.tickets.leases import Leases
+from ..cluster.tickets.messages import Member
+from ..cluster.tickets.tickets import TicketEffects
 
 
 class LateVotes(Leases):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any, ClassVar
 
-from protocols.base import Deliver, Effects, Place, Send, SetTimer
-from protocols.overlay import Overlay
-from protocols.wire import Message
+from ..base import Deliver, Effects, Place, Send, SetTimer
+from ..overlay import Overlay
+from ..wire import Message
 
 
 class Printed(Overlay):

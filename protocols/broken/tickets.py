@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from protocols.base import Send
-from protocols.tickets.common import Granted, Revoked, TicketEffects
-from protocols.tickets.messages import AckCJoin, CLeave, Member
-from protocols.tickets.ring import Ring
+from ..base import Send
+from ..cluster.tickets.messages import AckCJoin, CLeave, Member
+from ..cluster.tickets.ring import Ring
+from ..cluster.tickets.tickets import Granted, Revoked, TicketEffects
 
 
 class Hasty(Ring):

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from protocols.base import Deliver, Discard, Effects, Multicast, Place, Send
-from protocols.timestamp import Stamped, Timestamp
-from protocols.wire import MessageId
+from ..base import Deliver, Discard, Effects, Multicast, Place, Send
+from ..timestamp import Stamped, Timestamp
+from ..wire import MessageId
 
 
 class Impatient(Timestamp):

@@ -1,5 +1,5 @@
 """The hierarchical daisy: the group layer, and the relaying between groups."""
 
-from protocols.daisy.daisy import Daisy
+from .daisy import Daisy
 
 __all__ = ["Daisy"]

@@ -18,13 +18,13 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
-from protocols.base import SEQUENCE_BITS, Count, Deliver, Effects, Send
-from protocols.daisy.casting import Casting
-from protocols.daisy.membership import Membership, Proposal
-from protocols.daisy.messages import INSTALL, MOVED, STATE, Cast, Flush, Part
-from protocols.daisy.states import Install, Reshape, State, parts_of
-from protocols.daisy.view import View, ViewId, following
-from protocols.wire import Message, MessageId, WireError
+from ..base import SEQUENCE_BITS, Count, Deliver, Effects, Send
+from ..wire import Message, MessageId, WireError
+from .casting import Casting
+from .membership import Membership, Proposal
+from .messages import INSTALL, MOVED, STATE, Cast, Flush, Part
+from .states import Install, Reshape, State, parts_of
+from .view import View, ViewId, following
 
 Way = Callable[[View, int, Sequence[Cast]], Casting]
 

@@ -15,10 +15,10 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from protocols.daisy.messages import Cast, Report
-from protocols.daisy.states import State
-from protocols.daisy.view import View
-from protocols.wire import MessageId
+from ..wire import MessageId
+from .messages import Cast, Report
+from .states import State
+from .view import View
 
 Copies = tuple[tuple[int, ...], Cast]  # the processes that get it
 Status = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]  # to whom; delivered, released

@@ -49,7 +49,8 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
-from protocols.base import (
+from ..base import (
+    NS_PER_MS,
     SEQUENCE_BITS,
     Count,
     Deliver,
@@ -59,22 +60,21 @@ from protocols.base import (
     Protocol,
     SetTimer,
 )
-from protocols.daisy.early import EarlyRelays
-from protocols.daisy.group import Group
-from protocols.daisy.matrices import Matrices
-from protocols.daisy.membership import FIRST, Timing
-from protocols.daisy.messages import MESSAGES, Cast
-from protocols.daisy.relay import BACKING_BITS
-from protocols.daisy.servers import Servers
-from protocols.daisy.shape import merge, split
-from protocols.daisy.stamped import Stamped
-from protocols.daisy.star import Star
-from protocols.daisy.states import Reshape
-from protocols.daisy.tree import LEVEL, daisy
-from protocols.daisy.view import Member, View, ViewId
-from protocols.wire import Message
+from ..wire import Message
+from .early import EarlyRelays
+from .group import Group
+from .matrices import Matrices
+from .membership import FIRST, Timing
+from .messages import MESSAGES, Cast
+from .relay import BACKING_BITS
+from .servers import Servers
+from .shape import merge, split
+from .stamped import Stamped
+from .star import Star
+from .states import Reshape
+from .tree import LEVEL, daisy
+from .view import Member, View, ViewId
 
-MS = 1_000_000
 TICK = "tick"
 PATIENT = 10  # heartbeats in which a group that was silenced should have nothing left
 
@@ -140,11 +140,11 @@ class Daisy(EarlyRelays):
         self.tree = daisy(place.processes, s.group_size, s.levels, s.split_above is not None)
         self.path = self.tree.path(self.me)
         self.timing = Timing(
-            round(s.heartbeat_ms * MS),
-            round(s.patience_ms * MS),
-            round(s.grace_ms * MS),
-            round(s.forget_ms * MS),
-            round(s.ack_ms * MS) if s.safe else None,
+            round(s.heartbeat_ms * NS_PER_MS),
+            round(s.patience_ms * NS_PER_MS),
+            round(s.grace_ms * NS_PER_MS),
+            round(s.forget_ms * NS_PER_MS),
+            round(s.ack_ms * NS_PER_MS) if s.safe else None,
         )
         self.seen: dict[tuple[int, int], int] = {}  # by the application
         self.reshape_from = 0

@@ -55,12 +55,12 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
-from protocols.base import Count, Effects, Place
-from protocols.daisy.messages import NO_VIEW, Cast
-from protocols.daisy.relay import Relays
-from protocols.daisy.servers import Servers, beyond_of, follows, stream_of
-from protocols.daisy.stamped import Stamped
-from protocols.daisy.tree import Tree
+from ..base import Count, Effects, Place
+from .messages import NO_VIEW, Cast
+from .relay import Relays
+from .servers import Servers, beyond_of, follows, stream_of
+from .stamped import Stamped
+from .tree import Tree
 
 
 class EarlyRelays(Relays):

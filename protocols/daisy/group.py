@@ -19,12 +19,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from protocols.base import SEQUENCE_BITS, Count, Deliver, Discard, Effects, Hold, Send, SetTimer
-from protocols.daisy.agreement import Agreement
-from protocols.daisy.casting import Casting, Copies
-from protocols.daisy.messages import Cast, Expelled, Flush, Join, Leave, Part, Report, Silence
-from protocols.daisy.view import ViewId
-from protocols.wire import Message, MessageId
+from ..base import SEQUENCE_BITS, Count, Deliver, Discard, Effects, Hold, Send, SetTimer
+from ..wire import Message, MessageId
+from .agreement import Agreement
+from .casting import Casting, Copies
+from .messages import Cast, Expelled, Flush, Join, Leave, Part, Report, Silence
+from .view import ViewId
 
 
 class Group(Agreement):

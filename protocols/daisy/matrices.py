@@ -40,11 +40,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from protocols.daisy.casting import AT_ONCE, Casting, Copies
-from protocols.daisy.messages import Cast, Report
-from protocols.daisy.states import Held, State
-from protocols.daisy.view import View
-from protocols.wire import MessageId
+from ..wire import MessageId
+from .casting import AT_ONCE, Casting, Copies
+from .messages import Cast, Report
+from .states import Held, State
+from .view import View
 
 
 class Matrices(Casting):

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from protocols.base import Count, Effects, Send
-from protocols.daisy.messages import (
+from ..base import Count, Effects, Send
+from ..wire import Message, MessageId
+from .messages import (
     INSIDE,
     MOVED,
     OUTSIDE,
@@ -25,9 +26,8 @@ from protocols.daisy.messages import (
     Leave,
     Part,
 )
-from protocols.daisy.states import Reshape, State
-from protocols.daisy.view import Member, View, ViewId
-from protocols.wire import Message, MessageId
+from .states import Reshape, State
+from .view import Member, View, ViewId
 
 STRONG = 256  # by so much a view's number grows if a majority made it: such views prevail
 FIRST = 1 << 16  # the number of the views at the beginning

@@ -22,8 +22,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from protocols.daisy.view import ViewId
-from protocols.wire import Message, WireError
+from ..wire import Message, WireError
+from .view import ViewId
 
 STATE, INSTALL = 0, 1
 OUTSIDE, INSIDE, MOVED = range(3)  # how one joins

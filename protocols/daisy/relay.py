@@ -12,11 +12,11 @@ from abc import abstractmethod
 from collections import deque
 from typing import Any
 
-from protocols.base import Count, Deliver, Effects, Hold, Place, Protocol, Send
-from protocols.daisy.group import Group
-from protocols.daisy.messages import Cast, Leave
-from protocols.daisy.view import Member, View, ViewId
-from protocols.wire import MessageId
+from ..base import Count, Deliver, Effects, Hold, Place, Protocol, Send
+from ..wire import MessageId
+from .group import Group
+from .messages import Cast, Leave
+from .view import Member, View, ViewId
 
 BACKING_BITS = 10  # times that one may rejoin with the same view below
 

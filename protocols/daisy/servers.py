@@ -11,13 +11,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from protocols.base import SEQUENCE_BITS, Count, Deliver, Discard, Effects
-from protocols.daisy.casting import Casting, Copies
-from protocols.daisy.group import Group
-from protocols.daisy.messages import Cast
-from protocols.daisy.stamped import Stamped
-from protocols.daisy.view import View
-from protocols.wire import MessageId
+from ..base import SEQUENCE_BITS, Count, Deliver, Discard, Effects
+from ..wire import MessageId
+from .casting import Casting, Copies
+from .group import Group
+from .messages import Cast
+from .stamped import Stamped
+from .view import View
 
 
 class ByOrigin(Casting):

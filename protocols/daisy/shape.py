@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from protocols.daisy.states import Reshape
-from protocols.daisy.tree import LEVEL
-from protocols.daisy.view import Member, View
+from .states import Reshape
+from .tree import LEVEL
+from .view import Member, View
 
 Talk = Mapping[tuple[int, int], int]
 

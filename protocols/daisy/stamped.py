@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
 
-from protocols.daisy.messages import NO_VIEW, Cast
-from protocols.daisy.view import ViewId
-from protocols.wire import MessageId, WireError
+from ..wire import MessageId, WireError
+from .messages import NO_VIEW, Cast
+from .view import ViewId
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

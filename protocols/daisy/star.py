@@ -38,13 +38,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from protocols.base import Deliver, Effects
-from protocols.daisy.casting import AT_ONCE, Casting, Copies, Status
-from protocols.daisy.group import Group
-from protocols.daisy.messages import Cast, Report
-from protocols.daisy.states import Install
-from protocols.daisy.view import View
-from protocols.wire import MessageId
+from ..base import Deliver, Effects
+from ..wire import MessageId
+from .casting import AT_ONCE, Casting, Copies, Status
+from .group import Group
+from .messages import Cast, Report
+from .states import Install
+from .view import View
 
 SERVER = 0  # its index in a view
 

@@ -10,10 +10,10 @@ import struct
 from collections.abc import Collection
 from typing import NamedTuple
 
-from protocols.daisy.messages import Cast, Part
-from protocols.daisy.stamped import Stamped, read_stamp, stamp_size
-from protocols.daisy.view import Member, View, ViewId
-from protocols.wire import MessageId, WireError
+from ..wire import MessageId, WireError
+from .messages import Cast, Part
+from .stamped import Stamped, read_stamp, stamp_size
+from .view import Member, View, ViewId
 
 PART_BYTES = 1200  # so that a part fits an Ethernet frame
 TO_ALL = 0xFFFFFFFF

@@ -26,11 +26,11 @@ from pyspark.sql import functions as f
 from scapy.layers.inet import UDP
 from scapy.utils import PcapReader
 
-from protocols.wire import MAGIC, VERSION, WireError, decode_header
 from testbed.digest import session
 from testbed.digest.source import packets
-from testbed.headers import IP_HEADER, LINKS, LINUX_SLL2, UDP_HEADER, WIRE_HEADER
-from testbed.pcap import FILE_HEADER, RECORD
+from testbed.packets.headers import IP_HEADER, LINKS, LINUX_SLL2, UDP_HEADER, WIRE_HEADER
+from testbed.packets.pcap import FILE_HEADER, RECORD
+from testbed.protocols.wire import MAGIC, VERSION, WireError, decode_header
 
 CHUNK = 10_000
 LAYERS = {

@@ -28,9 +28,9 @@ from typing import Any
 from testbed.engines.mininet.plan import Plan, build, host_ip, host_mac
 from testbed.engines.virtual import GuestSettings, run_guest
 from testbed.experiment import Experiment, parse
-from testbed.network import Network, build_network
+from testbed.experiment.network import Network, build_network
 from testbed.run import run_experiment
-from topologies.routing import shortest_path_trees
+from testbed.topologies.routing import shortest_path_trees
 
 OURS = ("ours: network", "ours: rules")
 STOCK = ("Mininet: network", "Mininet: rules")
@@ -169,7 +169,7 @@ def import_all() -> None:
 
 def bring_up_ours(plan: Plan, content: dict[str, Any]) -> None:
     """As an experiment does, until the rules are in place."""
-    from testbed.engines.mininet.controller import Controller
+    from testbed.engines.mininet.controller.controller import Controller
     from testbed.engines.mininet.net import emulated_network
 
     with tempfile.TemporaryDirectory() as directory:
@@ -190,7 +190,7 @@ def bring_up_stock(plan: Plan) -> None:
     from mininet.node import OVSSwitch
     from mininet.topo import Topo
 
-    from testbed.engines.mininet.ovs_daemons import open_vswitch
+    from testbed.engines.mininet.switches.daemons import open_vswitch
 
     topo = Topo()
     for node in range(plan.nodes):

@@ -21,10 +21,10 @@ from collections import Counter
 from itertools import count
 from typing import NamedTuple
 
-from protocols.base import Count, Effects, Place, Protocol, Send
-from protocols.ks import KS
-from protocols.ks_prime import KSPrime
-from protocols.rst import RST
+from testbed.protocols.base import Count, Effects, Place, Protocol, Send
+from testbed.protocols.ks import KS
+from testbed.protocols.ks_prime import KSPrime
+from testbed.protocols.rst import RST
 
 PROTOCOLS: dict[str, type[Protocol]] = {p.name: p for p in (RST, KS, KSPrime)}
 

@@ -18,13 +18,13 @@ from typing import Any
 
 import simpy
 
-from testbed.engines.simulate import Simulation
-from testbed.events import EventLog
+from testbed.engines.simulate.engine import Simulation
 from testbed.experiment import Experiment, parse
-from testbed.framing import frames
-from testbed.network import Network, build_network
-from testbed.seeds import stream
-from topologies.routing import shortest_path_tree
+from testbed.experiment.network import Network, build_network
+from testbed.experiment.seeds import stream
+from testbed.packets.framing import frames
+from testbed.runs.events import EventLog
+from testbed.topologies.routing import shortest_path_tree
 
 NS_PER_S = 1_000_000_000
 

@@ -32,11 +32,11 @@ from rich.console import Console
 from rich.table import Table
 
 from testbed.commands.terminal import progress_bar
-from testbed.digest.sweep import run_points
 from testbed.errors import UserError
 from testbed.experiment import Experiment, read_document
 from testbed.report.style import PAGE, draw_curve, new_figure, save, styled
-from testbed.sweep import Sweep, expand, flatten
+from testbed.sweep.points import Sweep, expand, flatten
+from testbed.sweep.runner import run_points
 
 FILE = Path(__file__).parents[1] / "experiments" / "chandra.toml"
 NEAR = 0.25  # how far from "about" a percentage may be, relative to it

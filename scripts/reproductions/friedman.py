@@ -31,11 +31,11 @@ from rich.console import Console
 from rich.table import Table
 
 from testbed.commands.terminal import progress_bar
-from testbed.digest.sweep import Swept, run_sweep
 from testbed.errors import UserError
 from testbed.experiment import read_document
 from testbed.report.trends import MEASURES
-from testbed.sweep import Sweep, expand
+from testbed.sweep.points import Sweep, expand
+from testbed.sweep.runner import Swept, run_sweep
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -22,7 +22,7 @@ be a logarithm or a line; to 1,000 processes with 7 hops both are as the paper s
 hardly ever fails, also under low load, where the paper was surprised that it did: no answer is late,
 and what it suspects, an event that reached few processes, is too rare with 0.2 % loss to be seen in a
 few hundred events. Rounds are not in step, so that an event's age counts them too fast (see
-``protocols.gossip``).
+``protocols.cluster.gossip``).
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ from rich.console import Console
 from rich.table import Table
 
 from testbed.commands.terminal import progress_bar
-from testbed.digest.sweep import run_points
 from testbed.errors import UserError
 from testbed.report.style import PAGE, draw_curve, new_figure, save, styled
-from testbed.sweep import Sweep
+from testbed.sweep.points import Sweep
+from testbed.sweep.runner import run_points
 
 
 def main() -> int:

@@ -25,11 +25,11 @@ from rich.console import Console
 from rich.table import Table
 
 from testbed.commands.terminal import progress_bar
-from testbed.digest.sweep import run_points
 from testbed.errors import UserError
 from testbed.experiment import Experiment, parse, read_document
 from testbed.report.style import PAGE, draw_curve, new_figure, save, styled
-from testbed.sweep import Sweep
+from testbed.sweep.points import Sweep
+from testbed.sweep.runner import run_points
 
 FILE = Path(__file__).parents[1] / "experiments" / "mostefaoui.toml"
 TIMER_MS = 10.0

@@ -27,15 +27,12 @@ from pathlib import Path
 
 import numpy as np
 
-from protocols import PROTOCOLS
-from protocols.broken import BROKEN
 from testbed.check.history import Ints, rebuild
 from testbed.check.judge import APART, FAULTS, Judge
 from testbed.check.logs import (
     Event,
     Logs,
     Malformed,
-    Progress,
     logs_in_memory,
     read_logs,
     read_nodes,
@@ -43,6 +40,9 @@ from testbed.check.logs import (
 from testbed.check.paths import Step
 from testbed.check.tickets import CONFLICTS, Conflict, find_conflicts, tickets_in
 from testbed.check.verdict import Finding, Verdict, Violation, Where, finding
+from testbed.progress import Tick
+from testbed.protocols import PROTOCOLS
+from testbed.protocols.broken import BROKEN
 
 __all__ = [
     "APART",
@@ -61,12 +61,12 @@ __all__ = [
 ]
 
 
-def check_run(path: Path, progress: Progress | None = None) -> Verdict:
+def check_run(path: Path, progress: Tick | None = None) -> Verdict:
     """Judge a run directory; ``progress`` is told of work done and work in all.
 
     Of its protocol nothing is believed but whether it is optimistic.
     """
-    tell: Progress = progress or (lambda done, total: None)
+    tell: Tick = progress or (lambda done, total: None)
     optimistic = _is_optimistic(path / "experiment.toml")
     try:
         nodes = read_nodes(path / "network.json")

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from testbed.check.tickets import Claim, Stamp, read_claim, read_stamp
+from testbed.progress import Tick
 
 Name = tuple[int, int]
-Progress = Callable[[int, int], None]
 
 MALFORMED_KEPT = 100
 REASON_KEPT = 200
@@ -213,7 +213,7 @@ def read_nodes(path: Path) -> list[int]:
 
 
 def read_logs(
-    nodes: Iterable[int], files: Sequence[Path], progress: Progress, holds: bool = False
+    nodes: Iterable[int], files: Sequence[Path], progress: Tick, holds: bool = False
 ) -> Logs:
     """Read event files; ``progress`` is given bytes read and bytes in all."""
     logs = Logs(nodes, holds)
@@ -231,7 +231,7 @@ def read_logs(
     return logs
 
 
-def _tell(progress: Progress, before: int, total: int, at: int) -> None:
+def _tell(progress: Tick, before: int, total: int, at: int) -> None:
     progress(before + at, total)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from testbed.check import Finding, check_run, finding
 from testbed.commands.terminal import console, exit_status, print_json, progress_bar
-from testbed.rundir import read_manifest
+from testbed.runs.directory import read_manifest
 
 
 def add_parser(commands: Any) -> None:
@@ -63,8 +63,15 @@ def check_all(options: argparse.Namespace) -> Iterator[tuple[Path, Finding]]:
 
 def check_with_spark(options: argparse.Namespace) -> Iterator[tuple[Path, Finding]]:
     """All runs at once."""
-    from testbed.digest import session
-    from testbed.digest.oracle import check_runs
+    from testbed.spark.tasks import spread
 
-    with session(options.master, small=True) as spark, progress_bar("check") as progress:
-        yield from check_runs(spark, options.run, options.limit, partial(progress, "runs"))
+    paths = [path.resolve() for path in options.run]
+    with progress_bar("check") as progress:
+        found = spread(partial(_check, options.limit), paths, options.master)
+        for done, (path, finding) in enumerate(zip(options.run, found, strict=True), 1):
+            progress("runs", done, len(paths))
+            yield path, finding
+
+
+def _check(limit: int, path: Path) -> Finding:
+    return finding(check_run(path), limit)

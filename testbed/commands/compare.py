@@ -15,9 +15,9 @@ from rich.table import Table
 from testbed.commands.terminal import complain, console, exit_status, print_json
 from testbed.errors import UserError
 from testbed.experiment import read_document
-from testbed.measures import figures_of
-from testbed.rundir import read_json, read_manifest
-from testbed.sweep import flatten
+from testbed.node.meter import figures_of
+from testbed.runs.directory import read_json, read_manifest
+from testbed.sweep.points import flatten
 
 WIDTH = 140  # of a table that goes to a file
 

@@ -10,8 +10,8 @@ from typing import Any
 from rich.table import Table
 
 from testbed.commands.terminal import console, print_json
+from testbed.engines.needs import abilities
 from testbed.errors import UserError
-from testbed.machine import abilities
 from testbed.run import choose_engine
 
 

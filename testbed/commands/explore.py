@@ -7,14 +7,14 @@ from typing import Any
 
 from rich.console import Console
 
-from protocols import PROTOCOLS
-from protocols.broken import BROKEN
 from testbed.commands.protocols import find_protocol
 from testbed.commands.terminal import console, print_json, progress_bar
 from testbed.errors import UserError
 from testbed.explore import LIMIT, CounterExample, Exploration, explore
 from testbed.explore.diagram import Diagram
 from testbed.explore.recorder import Act
+from testbed.protocols import PROTOCOLS
+from testbed.protocols.broken import BROKEN
 
 STATUS = {"valid": 0, "invalid": 1, "unknown": 2}
 NARROWEST, WIDEST = 60, 100

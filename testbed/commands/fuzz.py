@@ -11,12 +11,12 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from protocols import PROTOCOLS
-from protocols.broken import BROKEN
 from testbed.commands.protocols import find_protocol
 from testbed.commands.terminal import console, print_json, progress_bar
 from testbed.errors import UserError
 from testbed.fuzz import Batch, Example, Tally, batches, shrunk, try_batch, write_example
+from testbed.protocols import PROTOCOLS
+from testbed.protocols.broken import BROKEN
 
 
 def add_parser(commands: Any) -> None:
@@ -89,9 +89,9 @@ def _try(work: list[Batch], master: str | None) -> Generator[Tally]:
     if master is None:
         yield from map(try_batch, work)
     else:
-        from testbed.digest.fuzz import try_batches  # Spark takes a while to import
+        from testbed.spark.tasks import spread  # Spark takes a while to import
 
-        yield from try_batches(work, master)
+        yield from spread(try_batch, work, master)
 
 
 def show(tallies: list[Tally], examples: dict[str, tuple[Path, Example]], out: Console) -> None:

@@ -9,10 +9,10 @@ import inspect
 import sys
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from protocols import PROTOCOLS, Protocol
-from protocols.broken import BROKEN
 from testbed.commands.terminal import console, print_json
 from testbed.errors import UserError
+from testbed.protocols import PROTOCOLS, Protocol
+from testbed.protocols.broken import BROKEN
 
 HEADINGS = ("State", "Cost", "Limits", "Invariant")
 

@@ -10,14 +10,14 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from testbed.check.fidelity import Fidelity
 from testbed.commands.digest import add_master, digest_runs
 from testbed.commands.terminal import complain, console, exit_status, print_json, progress_bar
-from testbed.engines.mininet.fidelity import Fidelity
 from testbed.errors import UserError
 from testbed.experiment import ENGINES, load
-from testbed.measures import figures_of
+from testbed.node.meter import figures_of
 from testbed.run import Run, choose_engine, run_experiment
-from testbed.rundir import read_json
+from testbed.runs.directory import read_json
 
 
 def add_parser(commands: Any) -> None:

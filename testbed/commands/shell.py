@@ -12,7 +12,7 @@ from typing import Any
 from testbed.commands.terminal import console
 from testbed.errors import UserError
 from testbed.experiment import Experiment, load
-from testbed.network import build_network
+from testbed.experiment.network import build_network
 from testbed.run import choose_engine
 
 
@@ -70,10 +70,10 @@ def _in_a_guest(options: argparse.Namespace, experiment: Experiment) -> int:
 
 def open_shell(experiment: Experiment, directory: Path) -> None:
     """Interact with the network of an experiment; the controller's files go to a directory."""
-    from testbed.engines.mininet import machine
+    from testbed.engines.mininet.kernel import machine
 
     machine.check()  # before Mininet is imported, which may not be there
-    from testbed.engines.mininet.controller import Controller
+    from testbed.engines.mininet.controller.controller import Controller
     from testbed.engines.mininet.net import emulated_network
     from testbed.engines.mininet.plan import build
     from testbed.engines.mininet.shell import interact

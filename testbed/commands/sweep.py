@@ -11,12 +11,13 @@ from rich.console import Console
 from rich.table import Table
 
 from testbed.commands.terminal import complain, console, exit_status, print_json, progress_bar
-from testbed.sweep import Sweep, describe, dimensions, load_sweep
+from testbed.runs.directory import read_manifest
+from testbed.sweep.points import Sweep, describe, dimensions, load_sweep
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from testbed.digest.sweep import Swept
+    from testbed.sweep.runner import Swept
 
 WIDTH = 140  # of a table that goes to a file
 # (label, key of the summary)
@@ -60,11 +61,12 @@ def command(options: argparse.Namespace) -> int:
     sweep = load_sweep(options.file)
     text = options.file.read_text(encoding="utf-8")
     notes = Console(stderr=True, highlight=False, soft_wrap=True)
-    from testbed.digest.sweep import run_sweep  # Spark takes a while to import
+    from testbed.sweep.runner import run_sweep  # Spark takes a while to import
 
     with progress_bar("sweep") as progress:
         swept = run_sweep(sweep, text, options.runs, options.master, notes.print, progress)
     failed = {describe(sweep, point): error for point, error in swept.failed.items()}
+    figures = draw(sweep, swept, [f"{point}: {error}" for point, error in failed.items()])
     if options.json:
         print_json(
             {
@@ -75,7 +77,7 @@ def command(options: argparse.Namespace) -> int:
             }
         )
     else:
-        show(sweep, swept, console())
+        show(sweep, swept, figures, console())
     for point, error in failed.items():
         complain(f"failed: {point}: {error}")
     return exit_status([*swept.points["verdict"], *("unknown" for _ in failed)])
@@ -87,7 +89,18 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return found
 
 
-def show(sweep: Sweep, swept: Swept, out: Console) -> None:
+def draw(sweep: Sweep, swept: Swept, problems: list[str]) -> list[Path]:
+    """Draw the trends and write the page of a sweep; the drawn files."""
+    from testbed.report.trends import draw_trends, write_page
+
+    figures = draw_trends(swept.trends, swept.directory / "figures")
+    versions = read_manifest(swept.directory / swept.points["run"].iloc[0])["versions"]
+    page = write_page(sweep.name, swept.points, swept.trends, figures, problems, versions)
+    (swept.directory / "report.html").write_text(page, encoding="utf-8")
+    return figures
+
+
+def show(sweep: Sweep, swept: Swept, figures: list[Path], out: Console) -> None:
     """The means of the main figures, then where everything is."""
     if not out.is_terminal:
         out.width = WIDTH
@@ -100,8 +113,8 @@ def show(sweep: Sweep, swept: Swept, out: Console) -> None:
     wrong = swept.points[swept.points["verdict"] != "valid"]
     for run, verdict in zip(wrong["run"], wrong["verdict"], strict=True):
         out.print(f"causal order {verdict}: {swept.directory / run}", soft_wrap=True)
-    if swept.figures:
-        out.print(f"figures: {len(swept.figures)} in {swept.directory / 'figures'}", soft_wrap=True)
+    if figures:
+        out.print(f"figures: {len(figures)} in {swept.directory / 'figures'}", soft_wrap=True)
     out.print(f"report: {swept.directory / 'report.html'}", soft_wrap=True)
     out.print(f"results: {swept.directory}", soft_wrap=True)
 

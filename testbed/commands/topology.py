@@ -12,8 +12,8 @@ from rich.table import Table
 from testbed.commands.terminal import console, print_json
 from testbed.errors import UserError
 from testbed.experiment import load
-from testbed.network import build_network
-from topologies import GROUPINGS, MODELS, OVERLAYS, Groups, describe, has_cycle, write_alt
+from testbed.experiment.network import build_network
+from testbed.topologies import GROUPINGS, MODELS, OVERLAYS, Groups, describe, has_cycle, write_alt
 
 DRAWN = (".png", ".svg")
 
@@ -55,7 +55,7 @@ def command(options: argparse.Namespace) -> int:
     if suffix == ".alt":
         write_alt(network.graph, options.output)
     elif suffix in DRAWN:
-        from testbed.draw import draw_topology  # Matplotlib takes a second to import
+        from testbed.report.network_plot import draw_topology  # Matplotlib takes a second to import
 
         draw_topology(network.graph, network.overlay, options.output)
     if options.json:

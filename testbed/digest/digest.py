@@ -7,7 +7,7 @@ appear when all of them are written, and replace those of an earlier digest.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import reduce
@@ -19,13 +19,13 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 
 from testbed.digest import logs, packets, summary, tables
-from testbed.digest.local import local_table
 from testbed.errors import UserError
 from testbed.experiment import load
-from testbed.pcap import open_captures
-from testbed.rundir import RunDirectory, read_json, read_manifest
+from testbed.packets.pcap import open_captures
+from testbed.progress import Progress
+from testbed.runs.directory import RunDirectory, read_json, read_manifest
+from testbed.spark.local_table import local_table
 
-Progress = Callable[[str, int, int], None]
 TABLES = ("events", "deliveries", "nodes", "sent", "hops", "links", "messages", "timeline")
 SMALL_BYTES = 64 << 20
 _HARMED = ("packets_lost", "packets_dropped", "packets_duplicated")

@@ -18,10 +18,10 @@ from pathlib import Path
 from pyspark.sql import Column, DataFrame, Observation, SparkSession, Window
 from pyspark.sql import functions as f
 
-from testbed.digest.local import local_table
 from testbed.digest.logs import SO_FAR
 from testbed.digest.source import packets
-from testbed.framing import ETHERNET, IP, UDP
+from testbed.packets.framing import ETHERNET, IP, UDP
+from testbed.spark.local_table import local_table
 
 CAPTURED = [
     *("time", "interface", "ip_length", "source_ip", "destination_ip", "identification"),

@@ -1,8 +1,8 @@
 """Captures as a Spark data source: ``spark.read.format("pcap").load(path)``.
 
 The path is a file, a directory or a glob, or a list of these; all of Spark's machines must see the
-files there. Each row is a packet; ``testbed.headers`` has the columns, and ``file`` is the capture's
-path. Only the columns of the schema are decoded and moved, so give one:
+files there. Each row is a packet; ``testbed.packets.headers`` has the columns, and ``file`` is the
+capture's path. Only the columns of the schema are decoded and moved, so give one:
 ``spark.read.format("pcap").schema("time bigint, length int").load(path)``, or use ``packets``.
 A task reads about ``partBytes`` (an option) of a large file or of several small ones.
 """
@@ -22,8 +22,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from testbed.errors import UserError
-from testbed.headers import COLUMNS
-from testbed.pcap import Capture, Part, open_captures
+from testbed.packets.headers import COLUMNS
+from testbed.packets.pcap import Capture, Part, open_captures
 
 TASKS_LEAST = 8  # unless they would be smaller than
 PART_LEAST = 8 << 20

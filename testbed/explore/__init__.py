@@ -22,13 +22,11 @@ counter-example again for the oracle of ``testbed.check``, and ``diagram`` draws
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, combinations
 from typing import Any
 
-from protocols import Place, Protocol
 from testbed.check import Verdict
 from testbed.explore.judge import Fault
 from testbed.explore.process import Dice, Processes
@@ -36,10 +34,11 @@ from testbed.explore.recorder import Destinations
 from testbed.explore.replay import ENOUGH, Moment, Replay
 from testbed.explore.search import Found, search
 from testbed.explore.world import World
-from topologies import OVERLAYS
+from testbed.progress import Progress
+from testbed.protocols import Place, Protocol
+from testbed.topologies import OVERLAYS
 
 LIMIT = 2_000_000  # states, for which a gigabyte is enough
-Progress = Callable[[str, int, int], None]  # stage, work done, work in all
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 from rich.text import Text
 
-from protocols import MessageId
 from testbed.explore import CounterExample
+from testbed.protocols import MessageId
 
 COLOURS = ("cyan", "magenta", "yellow", "green", "blue")
 WRONG = "bold red"

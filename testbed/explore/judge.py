@@ -13,8 +13,8 @@ from functools import reduce
 from operator import or_
 from typing import NamedTuple
 
-from protocols import MessageId
 from testbed.explore.recorder import Act
+from testbed.protocols import MessageId
 
 Events = tuple[Act, ...]
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 
-from protocols import Message, Place, Protocol
 from testbed.explore.freeze import freeze
 from testbed.explore.recorder import Act, Answers, Destinations, Did, Recorder
+from testbed.protocols import Message, Place, Protocol
 
 
 class Dice(random.Random):

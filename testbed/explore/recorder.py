@@ -5,11 +5,15 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from protocols import Message, MessageId, Protocol
-from testbed.measures import Meter
-from testbed.node import Node
+from typing_extensions import override
+
+from testbed.node.log import Log
+from testbed.node.meter import Meter
+from testbed.node.node import Application, Network, Node
+from testbed.protocols import Message, MessageId, Protocol
+from testbed.topologies import Groups
 
 Destinations = frozenset[int] | None  # all processes, if None
 Answers = tuple[tuple[int, Destinations], ...]  # which deliveries are answered, and to whom
@@ -34,14 +38,13 @@ class Did:
     failure: str | None = None
 
 
-class Recorder:
+class Recorder(Log, Network, Application):
     """Stands for the network, the log and the application around a node. Time stands still."""
 
     def __init__(
         self, protocol: Protocol, multicasts: int = 0, timers: tuple[Hashable, ...] = ()
     ) -> None:
-        around: Any = self
-        self.node = Node(protocol, around, around, around, Meter())
+        self.node = Node(protocol, self, self, self, Meter())
         self.node.multicasts = multicasts
         self.timers = dict.fromkeys(timers)
         self._did = Did()
@@ -74,6 +77,7 @@ class Recorder:
 
     # the network
 
+    @override
     def unicast(self, sender: int, peers: tuple[int, ...], message: Message) -> None:
         """A copy for each receiver, of the message as it is now."""
         message = copy.deepcopy(message)
@@ -81,40 +85,40 @@ class Recorder:
 
     multicast = unicast
 
+    @override
     def set_timer(self, node: Node, timer: Hashable, delay: int) -> None:
         """It may run out at any moment from now on."""
         self.timers[timer] = None
 
+    @override
     def cancel_timer(self, node: Node, timer: Hashable) -> None:
-        """It will not."""
         self.timers.pop(timer, None)
 
-    # the log
+    # the log; what a protocol notes is ignored, since time stands still here
 
-    def send(self, t: int, node: int, name: MessageId, to: Destinations, *_: int) -> None:
-        """The application has multicast."""
+    @override
+    def send(
+        self, t: int, node: int, name: MessageId, to: Destinations, payload: int, control: int = 0
+    ) -> None:
         self._did.events.append(Act("send", name, to))
 
+    @override
     def deliver(self, t: int, node: int, source: int, seq: int) -> None:
-        """The application has been given a message."""
         self._did.events.append(Act("deliver", MessageId(source, seq)))
 
+    @override
     def hold(self, t: int, node: int, name: MessageId, waits_for: MessageId | None) -> None:
-        """A message waits."""
         self._did.held.append((name, waits_for))
-
-    def note(self, *_: object) -> None:
-        """Nobody looks at these: where time stands still, nothing that lasts can be judged."""
 
     # the application
 
+    @override
     def answer(self, node: int, message: Message, processes: int) -> bytes | None:
-        """An answer to a delivery, if it is one of those to be answered."""
         if message.source == node or self.node.protocol.busy():
             return None
         self._did.chances += 1
         return b"" if self._did.chances - 1 in self._answers else None
 
-    def audience(self, node: int, message: Message, groups: object) -> Destinations:
-        """Where the answer goes."""
+    @override
+    def audience(self, node: int, message: Message, groups: Groups) -> Destinations:
         return self._answers[self._did.chances - 1]

@@ -6,12 +6,12 @@ from collections import defaultdict, deque
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
-from protocols import Message, MessageId, Place
 from testbed.check import Event, Verdict, check_events
 from testbed.explore.freeze import freeze
 from testbed.explore.process import Fire, Making, Receive, Say
 from testbed.explore.recorder import Answers, Destinations, Did, Recorder
 from testbed.explore.world import Step
+from testbed.protocols import Message, MessageId, Place
 
 ENOUGH = 1_000  # steps after which a protocol that never rests is left alone
 

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import tomli_w
 
-from protocols import PROTOCOLS, Protocol
-from protocols.broken import BROKEN
 from testbed.fuzz.draw import draw
 from testbed.fuzz.shrink import Shrinker
 from testbed.fuzz.trial import Trial, attempt
 from testbed.fuzz.values import Document
+from testbed.protocols import PROTOCOLS, Protocol
+from testbed.protocols.broken import BROKEN
 
 __all__ = [
     "Batch",

@@ -30,15 +30,15 @@ from typing import Literal, get_args, get_origin, get_type_hints
 
 import networkx as nx
 
-from protocols import Protocol
 from testbed.experiment import Experiment, parse
+from testbed.experiment.network import Network, build_network
+from testbed.experiment.seeds import stream
 from testbed.faults import Crash, LinkDown, Loss, Pause, Reordering
 from testbed.fuzz import members
 from testbed.fuzz.values import Document, Table, ms, some_link
-from testbed.network import Network, build_network
-from testbed.script import NUMBER_BYTES, Line
-from testbed.seeds import stream
-from topologies import has_cycle
+from testbed.protocols import Protocol
+from testbed.topologies import has_cycle
+from testbed.workloads.script import NUMBER_BYTES, Line
 
 Members = dict[str, list[int]]
 

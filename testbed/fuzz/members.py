@@ -32,8 +32,8 @@ from typing import Any
 
 import networkx as nx
 
-from protocols.daisy.tree import LEVEL, daisy
 from testbed.experiment import Experiment
+from testbed.experiment.network import Network
 from testbed.faults import (
     Crash,
     Duplication,
@@ -47,8 +47,8 @@ from testbed.faults import (
     Slow,
 )
 from testbed.fuzz.values import Table, ms, some_link
-from testbed.network import Network
-from testbed.script import Line
+from testbed.protocols.daisy.tree import LEVEL, daisy
+from testbed.workloads.script import Line
 
 HEARTBEATS_MS = (10.0, 20.0)
 DELAYS_MS: tuple[Any, ...] = (0.0, 1.0, [0.0, 1.0], [0.0, 5.0])

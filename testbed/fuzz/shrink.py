@@ -16,7 +16,7 @@ from typing import Any
 
 from testbed.fuzz.trial import attempt
 from testbed.fuzz.values import Document
-from testbed.script import without
+from testbed.workloads.script import without
 
 TRIALS = 3000
 OTHER_SEEDS = range(1, 9)

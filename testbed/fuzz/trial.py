@@ -7,18 +7,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from protocols import MessageId
+from typing_extensions import override
+
 from testbed.check import Event, Verdict, check_events
-from testbed.engines.simulate import OverError, Simulation
+from testbed.engines.simulate.engine import OverError, Simulation
 from testbed.errors import UserError
 from testbed.experiment import Experiment, parse
+from testbed.experiment.network import Network, build_network
 from testbed.faults import Crash
 from testbed.fuzz import members
 from testbed.fuzz.draw import promised
 from testbed.fuzz.values import Document
-from testbed.network import Network, build_network
-from testbed.script import Script
-from testbed.workload import NS_PER_MS
+from testbed.node.log import Log
+from testbed.protocols import NS_PER_MS, MessageId
+from testbed.workloads.script import Script
 
 TICKS = 4  # of 32,768 events: what goes on for longer does not end
 TICKS_OF_THE_RESTLESS = 100  # their runs end by time
@@ -41,47 +43,50 @@ class Trial(NamedTuple):
     faults: int
 
 
-class MemoryLog:
+class MemoryLog(Log):
     """Events as the oracle takes them, instead of a file; full after so many deliveries."""
 
     def __init__(self, most: int) -> None:
         self.events: defaultdict[int, list[Event]] = defaultdict(list)
         self.left = most
 
+    @override
     def send(
-        self, t: int, node: int, name: MessageId, to: frozenset[int] | None, *_: object
+        self,
+        t: int,
+        node: int,
+        name: MessageId,
+        to: frozenset[int] | None,
+        payload: int,
+        control: int = 0,
     ) -> None:
-        """The application of a node has multicast a message."""
         self.events[node].append(Event("send", *name, to, t))
 
+    @override
     def deliver(self, t: int, node: int, source: int, seq: int) -> None:
-        """A node's application has been given a message."""
         self.events[node].append(Event("deliver", source, seq, None, t))
         self.left -= 1
         if self.left < 0:
             raise OverError
 
-    def hold(self, *_: object) -> None:
-        """The oracle does not look at these."""
-
+    @override
     def leave(self, t: int, node: int) -> None:
-        """A node's application wants to be a member no longer."""
         self.events[node].append(Event("leave", t=t))
 
+    @override
     def join(self, t: int, node: int) -> None:
-        """A node's application wants to be a member."""
         self.events[node].append(Event("join", t=t))
 
+    @override
     def note(self, t: int, node: int, event: str, facts: Mapping[str, Any]) -> None:
-        """What a protocol wants to be known."""
         self.events[node].append(Event(event, t=t, facts=facts))
 
+    @override
     def crash(self, t: int, node: int) -> None:
-        """A node's process is gone."""
         self.events[node].append(Event("crash", t=t))
 
+    @override
     def restart(self, t: int, node: int, incarnation: int) -> None:
-        """A node's process begins anew."""
         self.events[node].append(Event("restart", t=t))
 
 
@@ -99,7 +104,7 @@ def _attempt(experiment: Experiment, network: Network) -> Trial:
     assert isinstance(experiment.workload, Script)
     due = len(experiment.workload.send) * network.processes
     again = 1 + sum(isinstance(f, Crash) and f.for_ms is not None for f in experiment.faults)
-    log: Any = MemoryLog(most=TOO_MANY * due * again**2)  # who starts again may answer again
+    log = MemoryLog(most=TOO_MANY * due * again**2)  # who starts again may answer again
     ticks, most = 0, TICKS if experiment.protocol.rests else TICKS_OF_THE_RESTLESS
 
     def progress(stage: str, done: int, of: int) -> None:

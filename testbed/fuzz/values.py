@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from testbed.network import Network
+from testbed.experiment.network import Network
 
 Document = dict[str, Any]
 Table = dict[str, Any]

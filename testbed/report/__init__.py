@@ -7,11 +7,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from testbed.errors import UserError
-from testbed.results import Results, load
+from testbed.progress import Progress
+from testbed.runs.results import Results, load
 
 PAGE = "report.html"
-
-Progress = Callable[[str, int, int], None]
 
 
 def write_reports(
@@ -57,8 +56,8 @@ def _common_parent(paths: Sequence[Path]) -> Path:
 def _write(
     directory: Path, runs: Sequence[Results], names: Sequence[str], tick: Callable[[int, int], None]
 ) -> Path:
-    from testbed.report.figures import FIGURES_DRAWN, pictures
     from testbed.report.page import write_page
+    from testbed.report.plots import FIGURES_DRAWN, pictures
 
     steps = len(FIGURES_DRAWN) + 1
     drawn = []

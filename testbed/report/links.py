@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from testbed.draw import KINDS, LABELLED, PLAIN
+from testbed.report.network_plot import KINDS, LABELLED, PLAIN
 from testbed.report.style import COLUMN, GREY, PAGE, PALE, new_figure
-from testbed.results import Results
+from testbed.runs.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,7 @@ from pathlib import Path
 from string import Template
 
 from testbed import __version__
-from testbed.report.figures import Picture
+from testbed.report.plots import Picture
 from testbed.report.spacetime import EVENTS, pack
 from testbed.report.tables import (
     busiest_links,
@@ -23,7 +23,7 @@ from testbed.report.tables import (
     verdicts_table,
     versions_table,
 )
-from testbed.results import Results
+from testbed.runs.results import Results
 
 SCRIPTS = ("history.js", "spacetime.js", "controls.js")
 UNRECORDED = (

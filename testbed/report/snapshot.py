@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from protocols import MessageId
+from testbed.protocols import MessageId
 from testbed.report.style import COLOURS, DASHES, MARKS, PAGE, new_figure
-from testbed.results import Results
+from testbed.runs.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

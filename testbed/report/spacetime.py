@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from testbed.results import Results
+from testbed.runs.results import Results
 
 if TYPE_CHECKING:
     from pandas import DataFrame

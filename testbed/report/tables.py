@@ -8,11 +8,11 @@ from dataclasses import asdict
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from testbed.engines.mininet.fidelity import Fidelity
-from testbed.measures import figures_of
-from testbed.results import Results
-from testbed.sweep import flatten
-from topologies import describe, has_cycle
+from testbed.check.fidelity import Fidelity
+from testbed.node.meter import figures_of
+from testbed.runs.results import Results
+from testbed.sweep.points import flatten
+from testbed.topologies import describe, has_cycle
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from testbed import __version__
 from testbed.report.style import PAGE, legend, look, new_figure, render, styled
-from testbed.rundir import safe_name
-from testbed.sweep import dimensions
+from testbed.runs.directory import safe_name
+from testbed.sweep.points import dimensions
 
 if TYPE_CHECKING:
     import pandas as pd

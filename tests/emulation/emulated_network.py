@@ -24,14 +24,15 @@ from typing import Any
 import networkx as nx
 
 import testbed.commands.shell as shell_command
-from testbed.engines.mininet import machine, namespaces, netlink, openvswitch, queues
 from testbed.engines.mininet import plan as names
+from testbed.engines.mininet.kernel import machine, namespaces, netem, netlink
+from testbed.engines.mininet.kernel.netlink import Netlink
 from testbed.engines.mininet.net import EmulatedNetwork, emulated_network
-from testbed.engines.mininet.netlink import Netlink
 from testbed.engines.mininet.plan import Link, Plan
 from testbed.engines.mininet.shell import interact
+from testbed.engines.mininet.switches import openvswitch
 from testbed.errors import UserError
-from topologies.routing import shortest_path_trees
+from testbed.topologies.routing import shortest_path_trees
 
 UDP_HEADERS = 42  # Ethernet, IP, UDP
 SO_TIMESTAMPNS = 35
@@ -174,7 +175,7 @@ def queue() -> tuple[list[int], dict[str, int]]:
 def lost() -> dict[str, int]:
     """What the links have counted as lost."""
     with Netlink() as kernel:
-        return queues.losses(kernel)
+        return netem.losses(kernel)
 
 
 def loss() -> tuple[int, dict[str, int]]:
@@ -384,13 +385,13 @@ def shell() -> str:
 def errors() -> dict[str, str]:
     """What is said when something does not work."""
     found = {}
-    genuine = queues.requests
-    queues.requests = lambda index, wanted, name: genuine(
-        index, {handle: queues.Netem(delay_ns=7) for handle in wanted}, name
+    genuine = netem.requests
+    netem.requests = lambda index, wanted, name: genuine(
+        index, {handle: netem.Netem(delay_ns=7) for handle in wanted}, name
     )
     with contextlib.suppress(UserError), said(found, "other queues"), network(ring(2)):
         pass
-    queues.requests = genuine
+    netem.requests = genuine
     with Netlink() as kernel:  # the second is refused, and the last not: it shall be told
         try:
             kernel.ask([netlink.link_up(1), netlink.link_up(9999), netlink.link_up(1)])

@@ -10,11 +10,11 @@ import threading
 import time
 from pathlib import Path
 
-from testbed.engines.mininet import hosts
 from testbed.engines.mininet.emulate import emulate
+from testbed.engines.mininet.hosts.supervisor import supervisor
 from testbed.errors import UserError
 
-hosts.PATIENCE_S = 5.0
+supervisor.PATIENCE_S = 5.0
 
 
 def harm(directory: Path, number: signal.Signals) -> None:

@@ -9,10 +9,10 @@ import time
 from collections import Counter
 from typing import Any
 
-from testbed.engines.mininet import namespaces
 from testbed.engines.mininet import plan as names
-from testbed.engines.mininet.conditions import Conditions
-from testbed.engines.mininet.drops import drops
+from testbed.engines.mininet.hosts.conditions import Conditions
+from testbed.engines.mininet.kernel import namespaces
+from testbed.engines.mininet.kernel.drops import drops
 from testbed.engines.mininet.net import EmulatedNetwork
 from testbed.faults import Condition
 from tests.emulation.emulated_network import MS, UDP_HEADERS, Capture, network, ring, send, udp

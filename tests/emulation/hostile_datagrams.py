@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from testbed.engines.mininet import emulate
-from testbed.engines.mininet.hosts import Hosts
-from testbed.engines.mininet.namespaces import enter
+from testbed.engines.mininet.hosts.supervisor import Hosts
+from testbed.engines.mininet.kernel.namespaces import enter
 from testbed.engines.mininet.plan import PORT, host_ip
 
 VICTIM, PRETENDED = 3, 1

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from testbed.engines.mininet import plan as names
-from testbed.engines.mininet.controller import Controller, ControllerError
-from testbed.engines.mininet.ovs_daemons import open_vswitch
+from testbed.engines.mininet.controller.controller import Controller, ControllerError
+from testbed.engines.mininet.switches.daemons import open_vswitch
 
 LINKS = [(0, 1), (0, 3), (1, 2), (1, 4), (2, 3)]
 NETWORK = {

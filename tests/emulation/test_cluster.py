@@ -11,10 +11,10 @@ import pytest
 from testbed.check import check_run
 from testbed.engines.virtual import engine
 from testbed.experiment import Experiment, parse, read_document
-from testbed.network import build_network
+from testbed.experiment.network import build_network
+from testbed.protocols import NS_PER_MS
 from testbed.run import run_experiment
-from testbed.rundir import RunDirectory
-from testbed.workload import NS_PER_MS
+from testbed.runs.directory import RunDirectory
 
 pytestmark = [pytest.mark.emulation, pytest.mark.usefixtures("kernel")]
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from testbed import machine
+from testbed.engines import needs
 from testbed.engines.virtual import GuestSettings, run_guest
 from testbed.engines.virtual.kernel import Kernel
 
 pytestmark = [
     pytest.mark.emulation,
-    pytest.mark.skipif(not machine.openvswitch().ok, reason="no Open vSwitch here"),
+    pytest.mark.skipif(not needs.openvswitch().ok, reason="no Open vSwitch here"),
 ]
 
 CHECKOUT = Path(__file__).parents[2]

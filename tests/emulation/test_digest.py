@@ -15,9 +15,9 @@ import pandas as pd
 import pyspark
 import pytest
 
-from testbed import results
 from testbed.experiment import parse
 from testbed.run import run_experiment
+from testbed.runs import results
 
 pytestmark = pytest.mark.emulation
 PROCESSES = 8

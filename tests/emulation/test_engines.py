@@ -11,10 +11,10 @@ from testbed.check import check_run
 from testbed.engines.virtual import GuestSettings, engine, run_guest
 from testbed.errors import UserError
 from testbed.experiment import Experiment, load, parse
-from testbed.network import build_network
-from testbed.pcap import read_packets
+from testbed.experiment.network import build_network
+from testbed.packets.pcap import read_packets
 from testbed.run import Run, run_experiment
-from testbed.rundir import RunDirectory
+from testbed.runs.directory import RunDirectory
 
 pytestmark = [pytest.mark.emulation, pytest.mark.usefixtures("kernel")]
 

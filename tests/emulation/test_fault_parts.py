@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.engines.mininet import queues
-from testbed.engines.mininet.board import Board, LiveLog, cut_half_line, events_since
-from testbed.engines.mininet.fidelity import Troubles, judge, replay
-from testbed.engines.mininet.figures import figures
+from testbed.check.fidelity import Troubles, judge, replay
+from testbed.engines.mininet.hosts.counters import Board, LiveLog, cut_half_line, events_since
+from testbed.engines.mininet.kernel import netem
 from testbed.engines.mininet.plan import Link
-from testbed.events import EventLog
+from testbed.engines.mininet.summary import figures
+from testbed.experiment.network import Network
 from testbed.faults import Condition
-from testbed.framing import ETHERNET
-from testbed.measures import Carried
-from testbed.network import Network
-from testbed.pcap import Packets
-from testbed.rundir import RunDirectory
-from tests.captures import write_capture
+from testbed.node.meter import Carried
+from testbed.packets.framing import ETHERNET
+from testbed.packets.pcap import Packets
+from testbed.runs.directory import RunDirectory
+from testbed.runs.events import EventLog
+from tests.packets.captures import write_capture
 
 US = 1000
 SIZE = 100 - ETHERNET  # 100 µs on the wire
@@ -125,19 +125,20 @@ def test_whatever_the_emulation_dropped_makes_a_run_suspect(where: str, tmp_path
 )
 def test_the_kernel_understands_every_condition(condition: Condition, queue: int) -> None:
     link = Link(0, 1, delay_ns=5000, bandwidth_bps=10**7, queue_packets=queue, loss=0.1)
-    wanted = queues.queues(link, condition)
-    for netem in wanted.values():
-        assert queues.decode(queues.encode(netem)) == netem
-        assert all(0 <= share < 2**32 for share in (netem.loss, netem.duplication))
-    assert sum(netem.rate > 0 for netem in wanted.values()) == 1
+    wanted = netem.queues(link, condition)
+    for settings in wanted.values():
+        assert netem.decode(netem.encode(settings)) == settings
+        shares = (settings.loss, settings.duplication)
+        assert all(0 <= share < 2**32 for share in shares)
+    assert sum(settings.rate > 0 for settings in wanted.values()) == 1
 
 
 def test_a_link_that_reordered_keeps_its_last_netem_without_effect() -> None:
     link = Link(0, 1, delay_ns=5000, bandwidth_bps=10**7)
-    late = queues.queues(link, Condition(reordering=0.1, late_ns=7))
-    after = queues.queues(link, Condition(), reorders=True)
-    assert late.keys() == after.keys() > queues.queues(link).keys()
-    assert max(after.items())[1] == queues.Netem()
+    late = netem.queues(link, Condition(reordering=0.1, late_ns=7))
+    after = netem.queues(link, Condition(), reorders=True)
+    assert late.keys() == after.keys() > netem.queues(link).keys()
+    assert max(after.items())[1] == netem.Netem()
 
 
 def test_a_live_log_is_whole_without_being_closed_and_goes_on(tmp_path: Path) -> None:

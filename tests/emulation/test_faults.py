@@ -10,10 +10,10 @@ import pytest
 from testbed.check import APART, check_run
 from testbed.engines.virtual import GuestSettings, engine, run_guest
 from testbed.experiment import Experiment, parse, read_document
-from testbed.network import build_network
-from testbed.pcap import read_packets
+from testbed.experiment.network import build_network
+from testbed.packets.pcap import read_packets
 from testbed.run import Run, run_experiment
-from testbed.rundir import RunDirectory
+from testbed.runs.directory import RunDirectory
 from tests.emulation.conftest import Recorder
 from tests.emulation.hostile_datagrams import NUMBER
 

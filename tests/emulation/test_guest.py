@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed import machine
+from testbed.engines import needs
 from testbed.engines.virtual import (
     BootFailedError,
     Guest,
@@ -56,7 +56,7 @@ ip("netns add a\\nnetns add b\\nlink add va netns a type veth peer name vb netns
 # The bridge learns addresses. The first packet of a flow goes up to ovs-vswitchd, which handles
 # none if it believes in no CPU.
 SWITCH = """
-from testbed.engines.mininet.ovs_daemons import open_vswitch
+from testbed.engines.mininet.switches.daemons import open_vswitch
 switch = open_vswitch()
 switch.__enter__()
 ip("netns add a\\nnetns add b\\n"
@@ -91,7 +91,7 @@ print(subprocess.check_output(["ovs-dpctl", "dump-flows"], text=True))
 MININET = """
 from mininet.net import Mininet
 from mininet.topo import SingleSwitchTopo
-from testbed.engines.mininet.ovs_daemons import open_vswitch
+from testbed.engines.mininet.switches.daemons import open_vswitch
 with open_vswitch():
     net = Mininet(SingleSwitchTopo(2), controller=None)
     net.start()
@@ -107,7 +107,7 @@ def round_trips(stdout: str) -> list[int]:
 
 
 def processes() -> list[tuple[int, int, int]]:
-    """Return process, parent and session of everything that runs on this machine."""
+    """Return process, parent and session of everything that runs on this needs."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -419,7 +419,7 @@ def test_an_ordinary_user_can_do_the_same(kernel: Kernel):
 
 
 needs_switch = pytest.mark.skipif(
-    not machine.openvswitch().ok, reason="Open vSwitch is not installed"
+    not needs.openvswitch().ok, reason="Open vSwitch is not installed"
 )
 
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from testbed.engines.mininet import machine, namespaces, netlink
-from testbed.engines.mininet.netlink import End, Netlink
+from testbed.engines.mininet.kernel import machine, namespaces, netlink
+from testbed.engines.mininet.kernel.netlink import End, Netlink
 from testbed.engines.virtual import GuestSettings, run_guest
 from testbed.engines.virtual.kernel import Kernel
 from tests.emulation.conftest import Recorder

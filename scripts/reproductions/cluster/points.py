@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from protocols.events import EventId
-from testbed.engines.simulate import Simulation
+from testbed.engines.simulate.engine import Simulation
 from testbed.experiment import Experiment, parse, read_document
-from testbed.network import build_network, planned_sends
+from testbed.experiment.network import build_network, planned_sends
+from testbed.protocols.cluster.events import EventId
 
 FILE = Path(__file__).parents[2] / "experiments" / "gidenstam.toml"
 SIZES = (10, 25, 50, 75, 100, 125)

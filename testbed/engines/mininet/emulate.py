@@ -1,38 +1,37 @@
 """One emulated run, from a prepared run directory to its events, captures and counters.
 
 Runs where root, netem and Open vSwitch are: on the machine itself, or in the guest of the virtual
-engine. What comes out is raw; figures are drawn from it by ``testbed.engines.mininet.figures``.
+engine. What comes out is raw; figures are drawn from it by ``testbed.engines.mininet.summary``.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import prod
 from pathlib import Path
 
-from testbed.capture import Capture
-from testbed.engines.mininet import queues
-from testbed.engines.mininet.conditions import Conditions
-from testbed.engines.mininet.controller import Controller
-from testbed.engines.mininet.drops import drops, upcalls
-from testbed.engines.mininet.harm import Harm
-from testbed.engines.mininet.hosts import Hosts
+from testbed.engines.mininet.controller.controller import Controller
+from testbed.engines.mininet.hosts.conditions import Conditions
+from testbed.engines.mininet.hosts.fault_injector import Harm
+from testbed.engines.mininet.hosts.supervisor import Hosts
+from testbed.engines.mininet.kernel import netem
+from testbed.engines.mininet.kernel.drops import drops, upcalls
+from testbed.engines.mininet.kernel.netlink import Netlink
 from testbed.engines.mininet.net import emulated_network
-from testbed.engines.mininet.netlink import Netlink
 from testbed.engines.mininet.plan import PORT, Plan, build
 from testbed.experiment import load
+from testbed.experiment.network import Network, fault_schedule
 from testbed.faults import Fault, Reordering, Slow
-from testbed.framing import ETHERNET
-from testbed.network import Network, fault_schedule
-from testbed.rundir import read_json, read_manifest, run_id
+from testbed.packets.capture import Capture
+from testbed.packets.framing import ETHERNET
+from testbed.progress import Progress
+from testbed.runs.directory import read_json, read_manifest, run_id
 
 QUIET_S = 2.0  # a slow machine may pause for long
 # what comes in at a switch: the first fragment has the port, the others only the offset
 FILTER = f"inbound and udp and src net 10.0.0.0/16 and (dst port {PORT} or (ip[6:2] & 0x1fff != 0))"
-
-Progress = Callable[[str, int, int], None]
 
 
 def emulate(directory: Path, progress: Progress) -> None:
@@ -83,7 +82,7 @@ def emulate(directory: Path, progress: Progress) -> None:
 
 def _losses() -> dict[str, int]:
     with Netlink() as kernel:
-        return queues.losses(kernel)
+        return netem.losses(kernel)
 
 
 def quiet_s(plan: Plan, faults: Sequence[Fault]) -> float:

@@ -16,19 +16,13 @@ from pathlib import Path
 
 from mininet.net import Mininet
 
-from testbed.engines.mininet import (
-    machine,
-    namespaces,
-    netlink,
-    nodes,
-    openvswitch,
-    queues,
-    receivers,
-)
+from testbed.engines.mininet import nodes
 from testbed.engines.mininet import plan as names
 from testbed.engines.mininet.guard import Guard
-from testbed.engines.mininet.netlink import End, Netlink
+from testbed.engines.mininet.kernel import machine, namespaces, netem, netlink, steering
+from testbed.engines.mininet.kernel.netlink import End, Netlink
 from testbed.engines.mininet.plan import Plan
+from testbed.engines.mininet.switches import openvswitch
 from testbed.engines.mininet.topo import PlannedTopo
 from testbed.errors import UserError
 
@@ -118,9 +112,9 @@ class EmulatedNetwork(Mininet):
             requests.append(netlink.veth(ends[0], ends[1], plan.mtu))
         requests += [netlink.link_up(index) for index in plan.indexes.values()]
         for name, _, link in plan.directions():
-            requests += queues.requests(plan.indexes[name], queues.queues(link), name)
+            requests += netem.requests(plan.indexes[name], netem.queues(link), name)
         kernel.ask(requests)
-        receivers.assign(plan.indexes)
+        steering.assign(plan.indexes)
         os.close(home)
 
     def _make_switches(self) -> None:
@@ -140,8 +134,8 @@ class EmulatedNetwork(Mininet):
     def _check_queues(self, kernel: Netlink) -> None:
         """Read back what was set; Open vSwitch, for one, likes to remove it."""
         plan = self.plan
-        wanted = {plan.indexes[name]: queues.queues(link) for name, _, link in plan.directions()}
-        found = queues.read_back(kernel, wanted)
+        wanted = {plan.indexes[name]: netem.queues(link) for name, _, link in plan.directions()}
+        found = netem.read_back(kernel, wanted)
         for name, _, _ in plan.directions():
             index = plan.indexes[name]
             if found[index] != wanted[index]:

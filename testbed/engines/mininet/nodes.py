@@ -15,7 +15,8 @@ from mininet.link import Intf, Link
 from mininet.node import Host as MininetHost
 from mininet.node import Node, OVSSwitch
 
-from testbed.engines.mininet import namespaces, openvswitch
+from testbed.engines.mininet.kernel import namespaces
+from testbed.engines.mininet.switches import openvswitch
 from testbed.errors import UserError
 
 

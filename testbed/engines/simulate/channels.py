@@ -13,12 +13,11 @@ from itertools import permutations
 
 import networkx as nx
 
-from protocols import Message
 from testbed.engines.simulate.links import Hop, Link, Scheduler, Transmission
 from testbed.engines.simulate.network import SimulatedNetwork
-from testbed.framing import Framing
+from testbed.packets.framing import Framing
+from testbed.protocols import NS_PER_MS, Message
 
-NS_PER_MS = 1_000_000
 UNDIVIDED = 1 << 40  # an MTU that no message exceeds
 
 

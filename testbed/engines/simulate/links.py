@@ -23,8 +23,8 @@ from collections.abc import Callable
 from functools import partial
 from heapq import heapify, heappop, heappush, heapreplace
 
-from protocols import Message
 from testbed.faults import Condition
+from testbed.protocols import Message
 
 NS_PER_S = 1_000_000_000
 EVENTS_PER_TICK = 1 << 15

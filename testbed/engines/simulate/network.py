@@ -8,13 +8,13 @@ from itertools import pairwise
 
 import networkx as nx
 
-from protocols import Message
 from testbed.engines.simulate.links import Call, Hop, Link, Packet, Scheduler, Transmission
 from testbed.faults import Condition
-from testbed.framing import Framing, frames
-from testbed.measures import Carried, Sent
 from testbed.node import Node
-from topologies.routing import UNREACHED, Metric, children, path, shortest_path_tree
+from testbed.node.meter import Carried, Sent
+from testbed.packets.framing import Framing, frames
+from testbed.protocols import Message
+from testbed.topologies.routing import UNREACHED, Metric, children, path, shortest_path_tree
 
 Receive = Callable[[Message, int, int], None]
 

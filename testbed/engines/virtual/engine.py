@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed.engines.mininet.figures import figures
+from testbed.engines.mininet.summary import figures
 from testbed.engines.virtual.errors import GuestError
 from testbed.engines.virtual.guest import GuestSettings, run_guest
 from testbed.errors import UserError
 from testbed.experiment import Experiment
-from testbed.network import Network
-from testbed.rundir import RunDirectory
+from testbed.experiment.network import Network
+from testbed.progress import Progress
+from testbed.runs.directory import RunDirectory
 
 PROJECT = Path(__file__).parents[3]
 MEMORY_MB = 1024
 MEMORY_MB_PER_NODE = 32
-
-Progress = Callable[[str, int, int], None]
 
 
 def memory_mb(nodes: int) -> int:

@@ -1,0 +1,5 @@
+"""The reliable channel: segments, streams, acknowledgements, beneath any protocol."""
+
+from .reliable import Reliable
+
+__all__ = ["Reliable"]

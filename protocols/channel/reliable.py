@@ -1,0 +1,389 @@
+"""The reliable FIFO channel: TCP's ideas, as a layer between a protocol and a network of datagrams.
+
+The network may lose, duplicate, delay and reorder. The protocol inside sees every message of every
+peer once, in the order in which the peer sent it. To that end
+
+- messages are numbered; a window of them may be under way to a peer, and the rest waits;
+- the receiver acknowledges the longest gapless beginning, and in a bitmap what lies beyond a gap: on
+  data that it sends anyway, else after a short delay, else with every second segment;
+- a segment is lost, and sent again at once, when one that was sent three or more after it has arrived,
+  or any that was sent after it and its time is over (selective and recent acknowledgement, RFC 2018
+  and 8985); three become more when the network turns out to reorder;
+- what nothing overtook is sent again after a timeout (RFC 6298: Jacobson's estimate, Karn's rule,
+  doubled each time), but only two segments as probes: their acknowledgement tells what else was lost;
+- a peer that stays silent after so many of them is given up: what is queued for it is dropped.
+
+A network multicast stays one copy: it is numbered in a stream of its own for these receivers, each of
+them acknowledges, and what one of them misses is sent again to it alone. Order is kept within such a
+stream and within what goes to one peer alone, but *not between the two*.
+
+A process that starts again has a higher incarnation number, and each segment names those of both ends:
+what is from or for a dead incarnation is refused. Whoever learns of a new one starts anew with it, at
+number 1 or, in a multicast stream, at the next number, which is marked as the start; what the old one
+did not acknowledge is dropped. What was sent before the peer first answered is for whoever is there.
+
+There is no congestion control: the window is fixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from ..base import (
+    NS_PER_MS,
+    CancelTimer,
+    Count,
+    Effects,
+    Multicast,
+    Protocol,
+    Send,
+    SetTimer,
+)
+from ..wire import Codec, Message
+from .segments import INCARNATIONS, STREAMS, ChannelHeader, Segment, SegmentCodec
+from .streams import AT_ONCE, Incoming, Outgoing, RoundTrip, Stream
+
+UNKNOWN = -1
+
+
+@dataclass
+class Link:
+    """All that is known of one peer."""
+
+    own: Stream  # of what goes to it alone
+    trip: RoundTrip
+    incarnation: int = UNKNOWN
+    outgoing: dict[int, Outgoing] = field(default_factory=dict)  # by stream
+    incoming: dict[int, Incoming] = field(default_factory=dict)
+    timeouts: int = 0  # since it was heard of
+    given_up: bool = False
+    ack_timer: bool = False
+    retransmit_timer: bool = False
+
+    @property
+    def receiver(self) -> int:
+        """The incarnation that segments are for; the first, until it is heard of."""
+        return max(0, self.incarnation)
+
+    def unacknowledged(self) -> int:
+        """How many messages it has not acknowledged, or not even been sent."""
+        if self.given_up:
+            return 0
+        sent = sum(out.stream.next - out.first for out in self.outgoing.values())
+        return sent + len(self.own.waiting)
+
+
+class Reliable(Protocol):
+    """Wraps a protocol; its messages travel as segments."""
+
+    name: ClassVar[str] = "reliable"
+    paper: ClassVar[str] = "RFC 2018, 6298, 8985"
+
+    @dataclass(frozen=True)
+    class Settings(Protocol.Settings):
+        """The window is in messages for each peer; as many again may wait before it is busy."""
+
+        window: int = 64
+        ack_delay_ms: float = 10
+        initial_rto_ms: float = 500
+        min_rto_ms: float = 20
+        max_rto_ms: float = 2000
+        retries: int = 30
+
+        def __post_init__(self) -> None:
+            if self.window < 1 or self.retries < 0 or self.ack_delay_ms < 0:
+                raise ValueError("a window is at least 1; retries and delays are not negative")
+            if not 0 < self.min_rto_ms <= self.initial_rto_ms <= self.max_rto_ms:
+                raise ValueError("min_rto_ms, initial_rto_ms and max_rto_ms rise in this order")
+
+    def __init__(self, inner: Protocol, settings: Any = None) -> None:
+        super().__init__(inner.place, settings)
+        self.inner = inner
+        self.incarnation = inner.place.incarnation
+        if self.incarnation >= INCARNATIONS:
+            raise ValueError(f"incarnation {self.incarnation}; the last is {INCARNATIONS - 1}")
+        self.window: int = self.settings.window
+        self.ack_delay = round(self.settings.ack_delay_ms * NS_PER_MS)
+        self.min_rto = round(self.settings.min_rto_ms * NS_PER_MS)
+        self.max_rto = round(self.settings.max_rto_ms * NS_PER_MS)
+        self.links = {peer: self._link(peer) for peer in inner.place.others}
+        self.groups: dict[tuple[int, ...], Stream] = {}
+
+    def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
+        """What the protocol inside does, in segments."""
+        yield from self._translate(self.inner.multicast(payload, destinations, now), now)
+
+    def receive(self, message: Segment, sender: int, now: int) -> Effects:
+        """Take the acknowledgement, hand over what is in order, send what may now be sent."""
+        link, channel = self.links[sender], message.channel
+        if channel.incarnation < link.incarnation:
+            yield Count("channel_stale")
+            return
+        for_many, for_me = channel.ack is None, channel.receiver == self.incarnation
+        if channel.incarnation > link.incarnation:
+            yield from self._meet(sender, channel.incarnation, for_me and not for_many, now)
+            link = self.links[sender]
+        progress = False
+        if not (for_many or for_me):
+            yield Count("channel_stale")
+            if message.message is not None:  # it takes this process for a dead one
+                yield from self._acknowledge(sender, 0)
+        else:
+            link.timeouts = 0
+            if channel.ack is not None:
+                acked = channel.stream if message.message is None else 0
+                progress = self._acknowledged(link, acked, channel.ack, channel.beyond, now)
+            if message.message is not None:
+                yield from self._take(message.message, sender, channel, now)
+        yield from self._resume(sender, now, progress)
+
+    def timeout(self, timer: Hashable, now: int) -> Effects:
+        """A timer of this layer, or of the protocol inside."""
+        match timer:
+            case ("inner", name):
+                yield from self._translate(self.inner.timeout(name, now), now)
+            case ("ack", int(peer)):
+                self.links[peer].ack_timer = False
+                for stream, incoming in self.links[peer].incoming.items():
+                    if incoming.due:
+                        yield from self._acknowledge(peer, stream)
+            case ("retransmit", int(peer)):
+                self.links[peer].retransmit_timer = False
+                yield from self._retransmit(peer, now)
+
+    def start(self, now: int) -> Effects:
+        """Tell the peers if this process has been started again, before it says anything."""
+        if self.place.incarnation:
+            for peer in self.peers():
+                yield from self._acknowledge(peer, 0)
+        yield from self._translate(self.inner.start(now), now)
+
+    def join(self, now: int) -> Effects:
+        """As the protocol inside."""
+        yield from self._translate(self.inner.join(now), now)
+
+    def leave(self, now: int) -> Effects:
+        """As the protocol inside."""
+        yield from self._translate(self.inner.leave(now), now)
+
+    def busy(self) -> bool:
+        """Whether the application should wait with its next multicast."""
+        streams = [link.own for link in self.links.values()]
+        full = any(len(s.waiting) >= self.window for s in (*streams, *self.groups.values()))
+        return full or self.inner.busy()
+
+    def peers(self) -> tuple[int, ...]:
+        """Those of the protocol inside; all, if it multicasts: each acknowledges on its own."""
+        return self.place.others if self.inner.multicasts() else self.inner.peers()
+
+    def multicasts(self) -> bool:
+        """As the protocol inside."""
+        return self.inner.multicasts()
+
+    def codec(self, run: int, processes: int) -> Codec:  # type: ignore[override]
+        """The encoding of the messages of the protocol inside, as segments."""
+        return SegmentCodec(self.inner.wire_id, self.inner.messages, run, processes)
+
+    # what the protocol inside sends
+
+    def _translate(self, effects: Effects, now: int) -> Effects:
+        for effect in effects:
+            if isinstance(effect, Send):
+                for peer in effect.peers:
+                    yield from self._enqueue(self.links[peer].own, effect.message, now)
+            elif isinstance(effect, Multicast):
+                for stream in self._streams(effect.peers):
+                    yield from self._enqueue(stream, effect.message, now)
+            elif isinstance(effect, SetTimer):
+                yield SetTimer(("inner", effect.timer), effect.delay)
+            elif isinstance(effect, CancelTimer):
+                yield CancelTimer(("inner", effect.timer))
+            else:
+                yield effect
+
+    def _streams(self, peers: tuple[int, ...]) -> list[Stream]:
+        """The stream of copies for these receivers, or theirs when there are too many sets."""
+        if peers not in self.groups:
+            if len(self.groups) == STREAMS - 1 or not peers:
+                return [self.links[peer].own for peer in peers]
+            stream = self.groups[peers] = Stream(len(self.groups) + 1, peers)
+            for link in map(self.links.__getitem__, peers):
+                link.outgoing[stream.id] = Outgoing(stream, start=int(link.incarnation > 0))
+        return [self.groups[peers]]
+
+    def _enqueue(self, stream: Stream, message: Message, now: int) -> Effects:
+        reachable = [peer for peer in stream.peers if not self.links[peer].given_up]
+        if len(reachable) < len(stream.peers):
+            yield Count("channel_given_up", len(stream.peers) - len(reachable))
+        if reachable:
+            stream.waiting.append(message)
+            yield from self._advance(stream, now)
+
+    def _advance(self, stream: Stream, now: int) -> Effects:
+        """Send what waits, as far as every receiver's window allows."""
+        links = {peer: self.links[peer] for peer in stream.peers}
+        outgoing = {p: link.outgoing[stream.id] for p, link in links.items() if not link.given_up}
+        if not outgoing:
+            stream.waiting.clear()
+        end = self.window + min((out.first for out in outgoing.values()), default=0)
+        while stream.waiting and stream.next < end:
+            message, number = stream.waiting.popleft(), stream.next
+            stream.next += 1
+            for out in outgoing.values():
+                out.launch(number, message, now)
+            if stream.id == 0:
+                yield Send(stream.peers, self._segment(message, stream.peers[0], 0, number))
+            else:
+                header = ChannelHeader(self.incarnation, stream=stream.id, number=number)
+                yield Multicast(stream.peers, Segment.of(message, header))
+                for peer, out in outgoing.items():
+                    if out.start == number:
+                        yield from self._send_again(peer, out, number, now)
+        for peer in outgoing:
+            yield from self._set_timers(peer)
+
+    def _send_again(self, peer: int, out: Outgoing, number: int, now: int) -> Effects:
+        yield Count("channel_retransmissions")
+        message = out.launch_again(number, now)
+        start = number == out.start
+        yield Send((peer,), self._segment(message, peer, out.stream.id, number, start))
+
+    def _segment(
+        self, message: Message, peer: int, stream: int, number: int, start: bool = False
+    ) -> Segment:
+        """A message for one peer, with an acknowledgement on it."""
+        link = self.links[peer]
+        incoming = self._incoming(link, 0)
+        incoming.due = 0
+        return Segment.of(
+            message,
+            ChannelHeader(
+                self.incarnation,
+                link.receiver,
+                stream,
+                start,
+                number,
+                incoming.ack,
+                incoming.beyond,
+            ),
+        )
+
+    # what comes from the network
+
+    def _acknowledged(self, link: Link, stream: int, ack: int, beyond: int, now: int) -> bool:
+        """The peer has received something; whether it is news."""
+        out = link.outgoing.get(stream)
+        newest = out.acknowledge(ack, beyond, now - link.trip.mean // 2) if out else None
+        if newest and not newest.again:
+            link.trip.measure(now - newest.sent_at, self.ack_delay, self.min_rto, self.max_rto)
+        return newest is not None
+
+    def _take(self, message: Message, sender: int, channel: ChannelHeader, now: int) -> Effects:
+        """Keep what is new, and hand over what is in order."""
+        assert channel.number is not None
+        incoming = self._incoming(self.links[sender], channel.stream)
+        if channel.start and not incoming.expected:
+            incoming.expected = channel.number
+        if incoming.has(channel.number):
+            yield Count("channel_duplicates")
+            incoming.due = AT_ONCE
+        elif not incoming.expected or channel.number >= incoming.expected + self.window:
+            incoming.due = AT_ONCE  # it cannot be kept, and the sender should know why
+        else:
+            for ready in incoming.add(channel.number, message):
+                yield from self._translate(self.inner.receive(ready, sender, now), now)
+
+    def _resume(self, peer: int, now: int, progress: bool = False) -> Effects:
+        """Send again what was lost, send what waits, acknowledge what cannot wait."""
+        link = self.links[peer]
+        for out in link.outgoing.values():
+            for number in out.lost(overdue=now - link.trip.patience):
+                yield from self._send_again(peer, out, number, now)
+            if out.stream.waiting:
+                yield from self._advance(out.stream, now)
+        for stream, incoming in link.incoming.items():
+            if incoming.due >= AT_ONCE:
+                yield from self._acknowledge(peer, stream)
+        yield from self._set_timers(peer, progress)
+
+    def _acknowledge(self, peer: int, stream: int) -> Effects:
+        link = self.links[peer]
+        incoming = self._incoming(link, stream)
+        incoming.due = 0
+        header = ChannelHeader(
+            self.incarnation, link.receiver, stream, ack=incoming.ack, beyond=incoming.beyond
+        )
+        yield Count("channel_acks")
+        yield Send((peer,), Segment(self.me, 0, channel=header))
+
+    def _incoming(self, link: Link, stream: int) -> Incoming:
+        """A process that was started again is told where it enters a stream of copies."""
+        if stream not in link.incoming:
+            link.incoming[stream] = Incoming(expected=int(not (stream and self.incarnation)))
+        return link.incoming[stream]
+
+    # silence and return of a peer
+
+    def _set_timers(self, peer: int, progress: bool = False) -> Effects:
+        """The timers that are needed and no others; the timeout starts anew with progress."""
+        link = self.links[peer]
+        due = any(incoming.due for incoming in link.incoming.values())
+        if due != link.ack_timer:
+            link.ack_timer = due
+            yield SetTimer(("ack", peer), self.ack_delay) if due else CancelTimer(("ack", peer))
+        under_way = any(out.flights for out in link.outgoing.values())
+        if under_way and (progress or not link.retransmit_timer):
+            link.retransmit_timer = True
+            yield SetTimer(("retransmit", peer), link.trip.timeout)
+        elif link.retransmit_timer and not under_way:
+            link.retransmit_timer = False
+            yield CancelTimer(("retransmit", peer))
+
+    def _retransmit(self, peer: int, now: int) -> Effects:
+        """Nothing was heard in time: send two segments again, or give the peer up."""
+        link = self.links[peer]
+        link.timeouts += 1
+        if link.timeouts > self.settings.retries:
+            yield from self._give_up(link)
+        else:
+            link.trip.back_off(self.max_rto)
+            for out in link.outgoing.values():
+                for number in sorted(out.probes()):
+                    yield from self._send_again(peer, out, number, now)
+        yield from self._resume(peer, now)
+
+    def _give_up(self, link: Link) -> Effects:
+        """Drop what is queued; the streams for many go on without it."""
+        shared = sum(len(s.waiting) for s in self.groups.values() if s.id in link.outgoing)
+        yield Count("channel_given_up", link.unacknowledged() + shared)
+        link.given_up = True
+        link.own.waiting.clear()
+        for out in link.outgoing.values():
+            out.flights.clear()
+
+    def _meet(self, peer: int, incarnation: int, knows_me: bool, now: int) -> Effects:
+        """A peer is heard of for the first time, or has been started again."""
+        link = self.links[peer]
+        if incarnation == link.receiver:
+            link.incarnation = incarnation if knows_me else UNKNOWN  # it may be dead already
+        elif link.incarnation == UNKNOWN and not link.given_up:
+            link.incarnation = incarnation
+            link.incoming.clear()
+            for out in link.outgoing.values():  # it has nothing of what was sent to another
+                out.start = int(out.stream.id > 0)
+                for number in sorted(out.flights):
+                    yield from self._send_again(peer, out, number, now)
+        else:
+            yield Count("channel_given_up", link.unacknowledged())
+            anew = self.links[peer] = self._link(peer)
+            anew.incarnation = incarnation
+            anew.ack_timer, anew.retransmit_timer = link.ack_timer, link.retransmit_timer
+            for stream in (out.stream for out in link.outgoing.values() if out.stream.id):
+                anew.outgoing[stream.id] = Outgoing(stream, stream.next, start=stream.next)
+
+    def _link(self, peer: int) -> Link:
+        link = Link(Stream(0, (peer,)), RoundTrip(round(self.settings.initial_rto_ms * NS_PER_MS)))
+        link.outgoing[0] = Outgoing(link.own)
+        return link

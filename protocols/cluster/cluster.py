@@ -1,0 +1,287 @@
+"""Cluster: gossip below, and above it optimistic causal order with one clock entry for each ticket.
+
+Gidenstam, Koldehofe, Papatriantafilou & Tsigas, "Scalable Group Communication Supporting
+Configurable Levels of Consistency", 2011, sections 3 and 5, Algorithm 5.
+
+Only who owns one of n tickets may multicast; the rest receive. Tickets stay with their first owners,
+or are joined for and left (``protocols.cluster.tickets``). An event's clock entry is its ticket's
+epoch and a sequence number, one integer that grows. A ticket that is handed on with its last number
+goes on in its epoch; one whose last number nobody knows begins a new epoch, and no event ever waits
+for one of an older epoch.
+Above the gossip, ``protocols.cluster.causality`` holds back, recovers and delivers.
+State: ``prcast``, the gossip layer; ``ticket`` and ``seq``, what the next event is stamped with.
+Cost: 28 + 4n + d bytes for an event in a gossip message.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from ..base import NS_PER_MS, SEQUENCE_BITS, Count, Discard, Effects, Note, Place, Send, SetTimer
+from ..wire import Message
+from .causality import Causality
+from .events import NUMBERS, Event, EventGossip, Recover
+from .gossip import Gossip, GossipSettings, PrCast
+from .tickets import (
+    LEASE_MESSAGES,
+    TICKET_MESSAGES,
+    Granted,
+    Leases,
+    LeaseSettings,
+    Revoked,
+    Ring,
+    TicketEffects,
+    Tickets,
+)
+
+ROUND = "round"
+MANAGEMENT = tuple(dict.fromkeys((*TICKET_MESSAGES, *LEASE_MESSAGES)))
+TICKETS = "tickets"  # what the names of the timers of their management begin with
+NOTHING: dict[str, Any] = {"owns": None}
+
+
+class Cluster(Causality):
+    """Optimistic causal order for a cluster with a limited number of senders, over gossip."""
+
+    name: ClassVar[str] = "cluster"
+    paper: ClassVar[str] = "Gidenstam et al. 2011, Algorithm 5"
+    wire_id: ClassVar[int] = 10
+    rests: ClassVar[bool] = False
+    optimistic: ClassVar[bool] = True
+    messages: ClassVar[tuple[type[Message], ...]] = (EventGossip, Event, Recover, *MANAGEMENT)
+    ring: ClassVar[type[Ring]] = Ring
+    leases: ClassVar[type[Leases]] = Leases
+
+    @dataclass(frozen=True)
+    class Settings(GossipSettings):
+        """The first ``coordinators`` processes own a ticket each; 0 is all, or as many tickets.
+
+        ``recovery_buffer`` is in events; 0 is the paper's 2npT', from ``events_per_round``, which is
+        the paper's np, and T', the rounds for which anybody may need an event. Unless ``causal``,
+        no event waits for another, and what comes after an event that it precedes is lost. With
+        ``management`` processes join and leave to get and to give tickets: in a "ring" where nothing
+        fails and channels are reliable, Algorithm 1, or on "leases", Algorithms 2 to 4, for which
+        ``lease_round_ms`` is longer than an event is spread, and than eight delays.
+        """
+
+        coordinators: int = 0
+        tickets: int = 0
+        management: Literal["none", "ring", "leases"] = "none"
+        lease_round_ms: float = 1000.0
+        causal: bool = True
+        recovery: Literal["none", "source", "any"] = "any"
+        recovery_targets: int = 4
+        time_to_terminate: float = 5  # in rounds, like the next
+        time_to_recover: float = 5
+        recovery_buffer: int = 0
+        events_per_round: float = 6.0
+
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            if min(self.coordinators, self.tickets, self.recovery_buffer) < 0:
+                raise ValueError("coordinators, tickets and recovery_buffer are not negative")
+            if 0 < self.tickets < self.coordinators:
+                raise ValueError("tickets are at least as many as coordinators")
+            if self.recovery_targets < 1 or min(self.events_per_round, self.lease_round_ms) <= 0:
+                raise ValueError(
+                    "recovery_targets, events_per_round, lease_round_ms are above zero"
+                )
+            if self.time_to_terminate < 0 or self.time_to_recover < 0:
+                raise ValueError("time_to_terminate and time_to_recover are not negative")
+
+        @property
+        def recovery_size(self) -> int:
+            """How many events the recovery buffer holds."""
+            rounds = 2 * self.hops + self.time_to_terminate + self.time_to_recover
+            return self.recovery_buffer or math.ceil(2 * self.events_per_round * rounds)
+
+        @property
+        def leases(self) -> LeaseSettings:
+            """The lengths of rounds and delays of the cluster management."""
+            length = round(self.lease_round_ms * NS_PER_MS)
+            return LeaseSettings(round_ns=length, delay_ns=length // 10)
+
+    def __init__(self, place: Place, settings: Any = None) -> None:
+        settings = self.Settings() if settings is None else settings
+        coordinators = settings.coordinators or place.processes
+        tickets = settings.tickets or coordinators
+        if coordinators > min(tickets, place.processes):
+            raise ValueError(
+                f"{coordinators} coordinators among {place.processes} processes with {tickets} tickets"
+            )
+        founders = {ticket: ticket for ticket in range(coordinators)}
+        super().__init__(place, settings, [founders.get(ticket) for ticket in range(tickets)])
+        self.prcast = PrCast(self.me, self.view, settings, EventGossip)
+        self.sent = place.base
+        self.ticket: int | None = None
+        self.seq = 0
+        self.founder = self.me in founders
+        self.claimed = NOTHING
+        self.manager: Tickets | None = None
+        if settings.management == "ring":
+            self.manager = self.ring(place, tickets, founders, settings.leases.round_ns)
+        elif settings.management == "leases":
+            self.manager = self.leases(place, tickets, founders, settings.leases)
+        elif self.founder:
+            self.own(self.me, place.incarnation)
+
+    @classmethod
+    def needs_fifo(cls, settings: Any) -> bool:
+        """Algorithm 1 does."""
+        return bool(settings.management == "ring")
+
+    # Tickets
+
+    def own(self, ticket: int, epoch: int = 0, last: int = 0) -> None:
+        """From now on the process owns a ticket, whose last event in this epoch is known."""
+        self.ticket = ticket
+        self.seq = epoch << SEQUENCE_BITS | last
+        self.owners[ticket] = self.me
+
+    def disown(self) -> None:
+        """The process must not multicast any more."""
+        self.ticket = None
+
+    def busy(self) -> bool:
+        """Whoever has no ticket waits for one, and whoever is no member waits until it is."""
+        return self.ticket is None or not self.view.active
+
+    def manage(self, effects: TicketEffects, now: int) -> Effects:
+        """What the cluster management does; it brings a ticket and takes it away."""
+        for effect in effects:
+            if isinstance(effect, Granted):
+                self.own(*effect)
+                yield Count("tickets_granted")
+            elif isinstance(effect, Revoked):
+                self.disown()
+                yield Count("tickets_revoked")
+            else:
+                yield effect
+        claim = self.claim(now)
+        if claim != self.claimed:
+            self.claimed = claim
+            yield Note("tickets", claim)
+
+    def claim(self, now: int) -> dict[str, Any]:
+        """What the process owns from now on, and may give away, as long as nothing happens to it."""
+        manager = self.manager
+        if manager is None or (ticket := manager.owns(now)) is None:
+            return NOTHING
+        since = manager.assigns_from()
+        return {
+            "owns": ticket,
+            "epoch": self.seq >> SEQUENCE_BITS,
+            "until": manager.owns_until(),
+            "assigns": manager.assignable(max(now, since)),
+            "from": since,
+        }
+
+    # What happens to the process.
+
+    def start(self, now: int) -> Effects:
+        """Rounds begin anywhere in a round, so that not all gossip at once."""
+        yield SetTimer(ROUND, self.place.rng.randrange(self.round))
+        if self.manager is not None:
+            yield from self.manage(self.manager.start(now), now)
+            if self.founder and self.place.incarnation:
+                yield from self.manage(self.manager.join(now), now)
+
+    def join(self, now: int) -> Effects:
+        """Take part in the gossip, from the first event that comes on, and get a ticket."""
+        self.late_comer = self.late_comer or not self.view.member
+        self.view.join()
+        if self.manager is not None:
+            yield from self.manage(self.manager.join(now), now)
+
+    def leave(self, now: int) -> Effects:
+        """Say farewell, give the ticket back, and multicast no more until it joins again."""
+        self.view.leave()
+        if self.manager is not None:
+            yield from self.manage(self.manager.leave(now), now)
+
+    def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
+        """On creating an event: stamp it, hand it to PrCast, keep a copy, and deliver it here."""
+        if self.ticket is None:
+            raise ValueError(f"process {self.me} has no ticket and must wait for one")
+        self.sent += 1
+        if self.manager is not None and self.manager.owns(now) is None:
+            yield Discard(
+                Message(self.me, self.sent, payload, now), "no lease"
+            )  # it slept too long
+            return
+        self.seq += 1
+        t = self.clock.T.copy()
+        t[self.ticket] = self.seq
+        event = Event(self.me, self.sent, payload, now, ticket=self.ticket, t=t)
+        self.prcast.multicast(event)
+        self.keep(event.eid, event)
+        if self.manager is not None:
+            self.manager.last = self.seq & NUMBERS
+            yield Note("stamp", self.stamp(event))
+        if skipped := self.clock.lacks(event):  # of this ticket's owner before
+            yield Count("skipped", skipped)
+        yield from self.deliver(event)
+        yield from self.drain()
+
+    @staticmethod
+    def stamp(event: Event) -> dict[str, Any]:
+        """An event's two names."""
+        ticket, clock = event.eid
+        stamp = {"ticket": ticket, "epoch": clock >> SEQUENCE_BITS, "number": clock & NUMBERS}
+        return {"source": event.source, "seq": event.seq, **stamp}
+
+    def receive(self, message: Message, sender: int, now: int) -> Effects:
+        """Gossip, a request for events, or an event that was asked for."""
+        if isinstance(message, MANAGEMENT):
+            if self.manager is not None:
+                yield from self.manage(self.manager.receive(message, sender, now), now)
+        elif not self.view.member:
+            yield Discard(message, "outside")
+        elif isinstance(message, Gossip):
+            yield from self.hear(message)
+        elif isinstance(message, Recover):
+            yield from self.answer(message, sender)
+        elif isinstance(message, Event):
+            yield from self.recovered(message)
+
+    def timeout(self, timer: Any, now: int) -> Effects:
+        """A round begins, or an event has waited long enough."""
+        if timer == ROUND:
+            yield from self.gossip()
+            return
+        if timer[0] == TICKETS:
+            if self.manager is not None:
+                yield from self.manage(self.manager.timeout(timer, now), now)
+            return
+        yield from self.waited(*timer)
+
+    # PrCast.
+
+    def gossip(self) -> Effects:
+        """Send what PrCast has for this round."""
+        yield SetTimer(ROUND, self.round)
+        todo = self.prcast.round()
+        if todo is not None:
+            copies, gossip = len(todo.targets), todo.gossip
+            yield Count("gossip_messages", copies)
+            yield Count("gossip_bytes", copies * gossip.size)
+            yield Count("gossip_events", copies * len(gossip.balls))
+            if todo.dropped:
+                yield Count("buffer_overflows", todo.dropped)
+            yield Send(todo.targets, gossip)
+
+    def hear(self, gossip: Gossip) -> Effects:
+        """Hand what is new to the causality layer."""
+        events: Any = self.prcast.receive(gossip)
+        yield Count("events_received", len(gossip.balls))
+        yield Count("duplicates", len(gossip.balls) - len(events))
+        for event in events:
+            yield from self.take(event, "terminate")
+
+    def deliver(self, event: Event) -> Effects:
+        """Who multicasts with a ticket owns it."""
+        if self.manager is not None:
+            self.manager.heard(event.ticket, event.source)
+        yield from super().deliver(event)

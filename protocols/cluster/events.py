@@ -1,0 +1,150 @@
+"""What the cluster protocol orders: events, the messages that carry them, and the clock.
+
+A clock entry is one integer: a ticket's epoch above SEQUENCE_BITS bits of sequence number, from 1 on.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base import SEQUENCE_BITS
+from ..wire import Message, WireError
+from .gossip import Gossip
+
+NUMBERS = (1 << SEQUENCE_BITS) - 1  # the bits of a clock entry that are not its epoch
+EID = struct.Struct("!II")
+
+Vector = NDArray[np.int64]
+
+
+class EventId(NamedTuple):
+    """The paper's name of an event: a ticket, and the ticket's clock entry."""
+
+    ticket: int
+    clock: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Event(Message):
+    """What the application multicast, with its timestamp; by itself it is ACKRECOVER."""
+
+    ticket: int = field(kw_only=True)
+    t: Vector = field(kw_only=True)
+    eid: EventId = field(init=False)
+
+    kind: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "eid", EventId(self.ticket, int(self.t[self.ticket])))
+
+    @property
+    def control_size(self) -> int:
+        """Four bytes for the ticket and for each entry."""
+        return 4 + 4 * len(self.t)
+
+    def encode_control(self) -> bytes:
+        """The ticket, then the entries in the order of the tickets."""
+        return self.ticket.to_bytes(4, "big") + self.t.astype(">u4").tobytes()
+
+    @classmethod
+    def decode_control(cls, control: bytes, processes: int) -> dict[str, Any]:
+        """A ticket, and a vector in which that ticket has sent something."""
+        if len(control) < 8 or len(control) % 4:
+            raise WireError(f"{len(control)} bytes for a ticket and a vector")
+        t = np.frombuffer(control, ">u4", offset=4).astype(np.int64)
+        ticket = int.from_bytes(control[:4], "big")
+        if ticket >= len(t) or not t[ticket] & NUMBERS:
+            raise WireError(f"ticket {ticket} has no event in a vector of {len(t)} entries")
+        return {"ticket": ticket, "t": t}
+
+
+class EventGossip(Gossip):
+    """A gossip message of such events."""
+
+    __slots__ = ()
+    carries: ClassVar[type[Message]] = Event
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recover(Message):
+    """RECOVER: asks for these events."""
+
+    eids: tuple[EventId, ...] = field(kw_only=True)
+
+    kind: ClassVar[int] = 3
+
+    @property
+    def control_size(self) -> int:
+        """Two integers for each event."""
+        return EID.size * len(self.eids)
+
+    def encode_control(self) -> bytes:
+        """Ticket and clock entry of each."""
+        return b"".join(EID.pack(*eid) for eid in self.eids)
+
+    @classmethod
+    def decode_control(cls, control: bytes, processes: int) -> dict[str, Any]:
+        """Whole pairs."""
+        if len(control) % EID.size:
+            raise WireError(f"{len(control)} bytes for names of events")
+        return {"eids": tuple(EventId(*eid) for eid in EID.iter_unpack(control))}
+
+
+class Clock:
+    """The paper's CCT-vector clock: T, the causal present of a process, and what it says of events."""
+
+    def __init__(self, tickets: int) -> None:
+        self.T: Vector = np.zeros(tickets, np.int64)
+
+    def advance(self, event: Event) -> None:
+        """The event is delivered."""
+        np.maximum(self.T, event.t, out=self.T)
+
+    def begin(self, event: Event) -> None:
+        """Who comes late begins with this event, as if it had delivered all before it."""
+        t = event.t.copy()
+        t[event.ticket] -= 1
+        np.maximum(self.T, t, out=self.T)
+
+    def has_passed(self, eid: EventId) -> bool:
+        """Whether that event is delivered, or precedes one that is."""
+        return bool(self.T[eid.ticket] >= eid.clock)
+
+    def obsolete(self, event: Event) -> bool:
+        """The same of an event that is here."""
+        return self.has_passed(event.eid)
+
+    def first_missing(self, event: Event) -> EventId | None:
+        """If None, the paper's "e can be delivered"; else the last missing event of one ticket."""
+        if self.T[event.ticket] + 1 == event.eid.clock and np.count_nonzero(event.t > self.T) == 1:
+            return None  # as nearly always
+        gaps = self._gaps(event)
+        ticket = int(gaps.argmax())
+        if gaps[ticket] <= 0:
+            return None
+        return EventId(ticket, int(event.t[ticket]) - (ticket == event.ticket))
+
+    def missing(self, event: Event) -> Iterator[EventId]:
+        """The paper's to_deliver_before_ids(e)."""
+        gaps = self._gaps(event)
+        for ticket in np.flatnonzero(gaps > 0).tolist():
+            last = int(event.t[ticket]) - (ticket == event.ticket)
+            for clock in range(last - int(gaps[ticket]) + 1, last + 1):
+                yield EventId(ticket, clock)
+
+    def lacks(self, event: Event) -> int:
+        """How many are missing."""
+        return int(self._gaps(event).clip(0).sum())
+
+    def _gaps(self, event: Event) -> Vector:
+        """Of each ticket, how many events come after T and before this one; none if below zero."""
+        t = event.t
+        gaps: Vector = t - np.maximum(self.T, t & ~NUMBERS)  # older epochs are not waited for
+        gaps[event.ticket] -= 1
+        return gaps

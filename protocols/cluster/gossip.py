@@ -1,0 +1,219 @@
+"""PrCast: gossip that takes an event to everybody with high probability, in no order.
+
+The balls-and-bins dissemination with an estimated time to terminate of Koldehofe, "Buffer Management
+in Probabilistic Peer-to-Peer Communication Protocols", 2003, rebuilt from what Gidenstam et al. 2011
+and later work say of it.
+
+Every round a process sends all that its buffer holds in one gossip message to F others at random.
+An event carries its age, the number of rounds since it was multicast as far as anybody knows, and is
+passed on until that is T. Rounds are not in step, and a hop counts as a whole round however soon it
+comes: no age is too low, and of two the lower is nearer the truth. (To keep the higher would end the
+spreading early: 92 % of 250 processes reached with F = 4 and T = 5, not 99 %.) If the buffer holds
+more than B events, the oldest go: they have been spread most.
+State: ``buffer``, the events being spread with their ages; ``history``, the names of the last H
+events seen. A name that is forgotten too early lets its event through once more.
+Cost: with F = 4, T = 5 and rounds in step, n ln n copies of an event among n = 250. A message is 32
+bytes, 8 for its counts, 4 for each entry of the membership, and 24 with an event's own control
+information and payload for each event.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Any, ClassVar, Literal, NamedTuple
+
+from ..base import Place, Protocol
+from ..wire import Message, MessageId, WireError
+from .lpbcast import NO_NEWS, FullView, News, PartialView
+
+COUNTS = struct.Struct("!HHI")  # of subs, unsubs and events
+SUB = struct.Struct("!I")
+UNSUB = struct.Struct("!HH")  # process, age
+BALL = struct.Struct("!HHIQII")  # source, age, sequence, sent at, lengths of control and payload
+
+
+class Ball(NamedTuple):
+    """An event on its way, under its name, and the number of rounds that it has been."""
+
+    name: MessageId
+    event: Message
+    age: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gossip(Message):
+    """What a process sends in a round: events of many sources, and news of the membership."""
+
+    balls: tuple[Ball, ...] = field(kw_only=True)
+    news: News = field(kw_only=True, default=NO_NEWS)
+    control_size: int = field(init=False)
+
+    kind: ClassVar[int] = 1
+    carries: ClassVar[type[Message]] = Message
+
+    def __post_init__(self) -> None:
+        size = COUNTS.size + SUB.size * len(self.news.subs) + UNSUB.size * len(self.news.unsubs)
+        for _, event, _ in self.balls:
+            size += BALL.size + event.control_size + len(event.payload)
+        object.__setattr__(self, "control_size", size)  # worked out once: many links ask for it
+
+    def encode_control(self) -> bytes:
+        """Counts, subs, unsubs; then each event with its age, control information and payload."""
+        subs, unsubs = self.news
+        parts = [COUNTS.pack(len(subs), len(unsubs), len(self.balls))]
+        parts += [SUB.pack(process) for process in subs]
+        parts += [UNSUB.pack(*unsub) for unsub in unsubs]
+        for (source, seq), event, age in self.balls:
+            control, payload = event.encode_control(), event.payload
+            parts.append(BALL.pack(source, age, seq, event.sent_at, len(control), len(payload)))
+            parts += [control, payload]
+        return b"".join(parts)
+
+    @classmethod
+    def decode_control(cls, control: bytes, processes: int) -> dict[str, Any]:
+        """Exactly what the counts announce."""
+        try:
+            subs, unsubs, balls = COUNTS.unpack_from(control)
+            split = COUNTS.size + SUB.size * subs
+            at = split + UNSUB.size * unsubs
+            news = News(
+                tuple(process for (process,) in SUB.iter_unpack(control[COUNTS.size : split])),
+                tuple((p, age) for p, age in UNSUB.iter_unpack(control[split:at])),
+            )
+            if len(news.subs) != subs or len(news.unsubs) != unsubs:
+                raise WireError(f"a membership of {subs} and {unsubs} processes, cut short")
+            _check_processes((*news.subs, *(p for p, _ in news.unsubs)), processes)
+            return {"balls": tuple(cls._decode_balls(control, at, balls, processes)), "news": news}
+        except struct.error as error:
+            raise WireError(f"a gossip message cut short: {error}") from None
+
+    @classmethod
+    def _decode_balls(cls, data: bytes, at: int, count: int, processes: int) -> Iterator[Ball]:
+        for _ in range(count):
+            source, age, seq, sent_at, control, payload = BALL.unpack_from(data, at)
+            _check_processes((source,), processes)
+            start = at + BALL.size
+            middle, at = start + control, start + control + payload
+            if at > len(data):
+                raise WireError(f"an event of {control} and {payload} bytes, cut short")
+            further = cls.carries.decode_control(data[start:middle], processes)
+            event = cls.carries(source, seq, data[middle:at], sent_at, **further)
+            yield Ball(event.id, event, age)
+        if at != len(data):
+            raise WireError(f"{len(data) - at} bytes after {count} events")
+
+
+def _check_processes(named: tuple[int, ...], processes: int) -> None:
+    if named and max(named) >= processes:
+        raise WireError(f"process {max(named)} is not one of {processes} processes")
+
+
+@dataclass(frozen=True)
+class GossipSettings(Protocol.Settings):
+    """PrCast's parameters; those of the paper's experiments are the defaults.
+
+    ``hops`` is also the number of rounds for which an event is passed on. A partial view has at most
+    ``view_size`` processes; the first ``members`` processes are there from the beginning, 0 is all.
+    """
+
+    fanout: int = 4
+    hops: int = 5
+    events_per_message: int = 20
+    history: int = 40
+    round_ms: float = 100.0
+    membership: Literal["full", "partial"] = "full"
+    view_size: int = 15
+    unsubs_rounds: int = 20
+    members: int = 0
+
+    def __post_init__(self) -> None:
+        least = min(self.fanout, self.hops, self.events_per_message, self.history)
+        if least < 1 or self.round_ms <= 0:
+            raise ValueError("fanout, hops, events_per_message, history, round_ms are above zero")
+        if self.view_size < self.fanout or not self.hops < self.unsubs_rounds:
+            raise ValueError("view_size is at least fanout, and unsubs_rounds more than hops")
+        if self.members < 0 or (self.members and self.membership == "full"):
+            raise ValueError("members, which is not negative, is for a partial membership only")
+
+
+def make_view(place: Place, settings: GossipSettings) -> FullView | PartialView:
+    """What a process knows of the membership, as the settings have it."""
+    if settings.membership == "full":
+        return FullView(place)
+    members = settings.members or place.processes
+    return PartialView(place, members, settings.view_size, settings.hops, settings.unsubs_rounds)
+
+
+class Round(NamedTuple):
+    """What is to be done in a round: send this there; so many events were too many."""
+
+    targets: tuple[int, ...]
+    gossip: Gossip
+    dropped: int
+
+
+class PrCast:
+    """One process of the gossip layer; whoever uses it sends and receives its messages."""
+
+    def __init__(
+        self,
+        me: int,
+        view: FullView | PartialView,
+        settings: GossipSettings,
+        gossip: type[Gossip] = Gossip,
+    ) -> None:
+        self.me = me
+        self.view = view
+        self.settings = settings
+        self.gossip = gossip
+        self.buffer: dict[MessageId, Ball] = {}
+        self.history: OrderedDict[MessageId, None] = OrderedDict()
+
+    def multicast(self, event: Message) -> None:
+        """Spread an event from the next round on."""
+        name = event.id
+        self._remember(name)
+        self.buffer[name] = Ball(name, event, 0)
+
+    def round(self) -> Round | None:
+        """Pass on what is young enough; all grows older by a round."""
+        balls = list(self.buffer.values())
+        dropped = len(balls) - self.settings.events_per_message
+        if dropped > 0:  # of the same age, those that came first have been spread more
+            balls = sorted(balls, key=attrgetter("age"), reverse=True)[dropped:]
+        older = tuple([Ball(name, event, age + 1) for name, event, age in balls])
+        hops = self.settings.hops
+        self.buffer = {ball.name: ball for ball in older if ball.age < hops}
+        news = self.view.news()
+        targets = self.view.targets(self.settings.fanout) if older or any(news) else ()
+        self.view.tick()
+        if not targets:
+            return None
+        return Round(targets, self.gossip(self.me, 0, balls=older, news=news), max(dropped, 0))
+
+    def receive(self, gossip: Gossip) -> list[Message]:
+        """Take what is new, which is given back, and keep what is young enough to be passed on."""
+        new: list[Message] = []
+        buffer, history, hops = self.buffer, self.history, self.settings.hops
+        for ball in gossip.balls:
+            name = ball[0]
+            kept = buffer.get(name)
+            if kept is not None:
+                if ball[2] < kept[2]:
+                    buffer[name] = ball
+            elif name not in history:
+                self._remember(name)
+                new.append(ball[1])
+                if ball[2] < hops:
+                    buffer[name] = ball
+        self.view.learn(gossip.news)
+        return new
+
+    def _remember(self, name: MessageId) -> None:
+        self.history[name] = None
+        if len(self.history) > self.settings.history:
+            self.history.popitem(last=False)

@@ -1,0 +1,21 @@
+"""Cluster management: which process owns which of n tickets (Gidenstam et al. 2011, section 4)."""
+
+from .lease_messages import LEASE_MESSAGES
+from .leases import Leases
+from .messages import TICKET_MESSAGES
+from .ring import Ring
+from .tickets import Granted, Revoked, TicketEffect, TicketEffects, Tickets
+from .voting import LeaseSettings
+
+__all__ = [
+    "LEASE_MESSAGES",
+    "TICKET_MESSAGES",
+    "Granted",
+    "LeaseSettings",
+    "Leases",
+    "Revoked",
+    "Ring",
+    "TicketEffect",
+    "TicketEffects",
+    "Tickets",
+]

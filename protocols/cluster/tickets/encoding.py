@@ -1,0 +1,121 @@
+"""Control information as 4-byte words: what the messages of the cluster management consist of.
+
+A message names its fields and their form, in order. A number is one word, nobody is the largest
+word, a list its length and then its items.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Any, ClassVar, NamedTuple
+
+from ...wire import WORD, Message, WireError
+
+NOBODY = 2**32 - 1
+Words = Iterator[int]
+
+
+class Form:
+    """One unsigned number."""
+
+    def put(self, value: Any) -> list[int]:
+        """The words that stand for a value."""
+        return [value]
+
+    def take(self, words: Words, processes: int) -> Any:
+        """The value that the next words stand for, in a run of so many processes."""
+        word = next(words, None)
+        if word is None:
+            raise WireError("control information that ends too early")
+        return word
+
+
+class Process(Form):
+    """A process of the run."""
+
+    def take(self, words: Words, processes: int) -> Any:
+        """Refuse one that there is not."""
+        process = super().take(words, processes)
+        if process >= processes:
+            raise WireError(f"process {process} is not one of {processes}")
+        return process
+
+
+class Maybe(Form):
+    """A process of the run, or none."""
+
+    def put(self, value: Any) -> list[int]:
+        """None is the largest word."""
+        return [NOBODY if value is None else value]
+
+    def take(self, words: Words, processes: int) -> Any:
+        """The largest word is none."""
+        word = super().take(words, processes)
+        return None if word == NOBODY else PROCESS.take(iter([word]), processes)
+
+
+class Many(Form):
+    """A tuple of values of one form."""
+
+    def __init__(self, item: Form) -> None:
+        self.item = item
+
+    def put(self, value: Any) -> list[int]:
+        """How many, then each."""
+        return [len(value), *(word for item in value for word in self.item.put(item))]
+
+    def take(self, words: Words, processes: int) -> Any:
+        """As many as announced; a list that is cut short is found out at the first missing one."""
+        count = super().take(words, processes)
+        return tuple(self.item.take(words, processes) for _ in range(count))
+
+
+class Record(Form):
+    """A named tuple whose fields have these forms."""
+
+    def __init__(self, kind: type[NamedTuple], *forms: Form) -> None:
+        self.kind = kind
+        self.forms = forms
+
+    def put(self, value: Any) -> list[int]:
+        """One field after the other."""
+        return [w for form, field in zip(self.forms, value, strict=True) for w in form.put(field)]
+
+    def take(self, words: Words, processes: int) -> Any:
+        """One field after the other."""
+        return self.kind(*(form.take(words, processes) for form in self.forms))
+
+
+NUMBER, PROCESS, MAYBE = Form(), Process(), Maybe()
+
+
+class WordMessage(Message):
+    """A message all of whose control information has a form."""
+
+    __slots__ = ()
+    forms: ClassVar[dict[str, Form]] = {}
+
+    def _words(self) -> list[int]:
+        return [w for name, form in self.forms.items() for w in form.put(getattr(self, name))]
+
+    @property
+    def control_size(self) -> int:
+        """Four bytes for each word."""
+        return WORD * len(self._words())
+
+    def encode_control(self) -> bytes:
+        """The fields in order."""
+        words = self._words()
+        return struct.pack(f"!{len(words)}I", *words)
+
+    @classmethod
+    def decode_control(cls, control: bytes, processes: int) -> dict[str, Any]:
+        """The fields, if they use up all the words."""
+        if len(control) % WORD:
+            raise WireError(f"{len(control)} bytes of control information are not whole words")
+        words = iter(struct.unpack(f"!{len(control) // WORD}I", control))
+        fields = {name: form.take(words, processes) for name, form in cls.forms.items()}
+        if next(words, None) is not None:
+            raise WireError("more control information than belongs to the message")
+        return fields

@@ -1,0 +1,253 @@
+"""Neighbours: a coordinator sends UPDATE to its successor, and takes over if that does not answer.
+
+Section 4.2, Algorithms 3 and 4. To exclude all between itself and the next reachable process q, p
+asks in the paper the voters that it has in common with q. Here it asks the voters of each process
+between, one process after the other, and learns from them which is the next. So it depends on no
+view, and on no chain of processes that lapse one after the other: the tickets wait for one lease and
+a round, not for as many rounds as there are tickets. An excluded process that has stopped, and knows
+it, may say so itself instead of its voters. p need not give up if it fails; its own voters decide
+about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import islice, takewhile
+
+from ...base import Count, Place, Send
+from .lease_messages import (
+    AckCoord,
+    AckExclude,
+    AckUpdate,
+    Exclude,
+    Link,
+    Register,
+    ReqCoord,
+    Update,
+    Voter,
+    Voters,
+)
+from .messages import Member
+from .tickets import TicketEffects
+from .voting import LeaseSettings, Voting, refusing
+
+SILENCE = 2
+
+
+@dataclass
+class Exclusion:
+    """Whom the process excludes at present; or, with ``candidate``, who is asked to follow it."""
+
+    target: Link
+    after: Link  # the target's successor, if it has told its voters nothing
+    reports: dict[Voter, tuple[Register, ...]] = field(default_factory=dict)
+    ended: bool = False  # as the target's own process says
+    candidate: Link | None = None
+    waited: bool = False  # for the candidate's answer, when the last round began
+    fenced_at: int = 0
+
+    def newest(self) -> Register | None:
+        """The last that the target has told any of its voters."""
+        known = [register for report in self.reports.values() for register in report]
+        return max(known, key=lambda register: register.number, default=None)
+
+    def voters(self) -> list[Voters]:
+        """The sets of voters of which enough must refuse: one that it had, and what came later."""
+        newest = self.newest()
+        sets = [self.target.voters]
+        if newest is not None and newest.version > self.target.version:
+            sets.append(newest.voters)
+        if newest is not None and newest.version >= self.target.version:
+            sets.append(newest.proposed)
+        return sets
+
+    def fenced(self) -> bool:
+        """Whether the target can never get enough votes again."""
+        refused = set(self.reports)
+        return self.ended or all(len(refused.intersection(v)) >= refusing(v) for v in self.voters())
+
+
+class Excluding(Voting):
+    """A voting member that watches its successor, and is watched by its predecessor."""
+
+    def __init__(
+        self, place: Place, tickets: int, founders: Mapping[int, int], settings: LeaseSettings
+    ) -> None:
+        super().__init__(place, tickets, founders, settings)
+        self.exclusion: Exclusion | None = None
+        self.quarantine_end = 0  # until then the process is a temporary coordinator
+        self.confirmed = False  # the successor is known to have told its voters who follows it
+        self.silence = 0  # UPDATEs that the successor has not answered
+        self.pred: Member | None = None
+        self.unheard = 0  # rounds without an UPDATE from the predecessor
+
+    def disconnect(self) -> TicketEffects:
+        """Whoever is excluded excludes nobody."""
+        self.exclusion = None
+        yield from super().disconnect()
+
+    @property
+    def watching(self) -> bool:
+        """Whether the process may begin to exclude its successor."""
+        return self.state == "coordinator" and self.exclusion is None and not self.alone
+
+    def watch(self, now: int) -> TicketEffects:
+        """Exclude a successor that has been silent for long, or send it an UPDATE."""
+        if self.exclusion is not None:
+            yield from self.resume_exclusion(now)
+        elif self.watching and (self.silence >= SILENCE or self.succ.member.process == self.me):
+            yield from self.start_exclusion(now)
+        elif not self.alone:
+            self.silence += 1
+            yield from self.update()
+
+    def update(self) -> TicketEffects:
+        """Send UPDATE, unless the successor is what this process was before."""
+        assert self.member is not None
+        to = self.succ.member
+        before = self.predecessors(to.process)
+        if to.process != self.me:
+            update = Update(self.me, 0, by=self.member, to=to, predecessors=before)
+            yield Send((to.process,), update)
+
+    def count(self) -> TicketEffects:
+        """The successor learns at once if the voters are others than before."""
+        before = self.L
+        yield from super().count()
+        if before != self.L and self.exclusion is None and not self.alone:
+            yield from self.update()
+
+    def predecessors(self, to: int) -> Voters:
+        """R: this process and its 2k closest predecessors, as voters of its successor.
+
+        Where they reach round to the successor itself they end: who has crashed comes after it, and
+        would be handed round for ever.
+        """
+        before = takewhile(lambda voter: voter.process != to, (self.voter, *self.L))
+        return tuple(islice(before, 2 * self.settings.k + 1))
+
+    def updated(self, message: Update, sender: int) -> TicketEffects:
+        """Handling of UPDATE messages: from the predecessor, or one that has come between."""
+        if self.member is None or message.to != self.member:
+            return
+        if message.by == self.pred or self.unheard > SILENCE or self.closer(message.by):
+            self.pred, self.unheard = message.by, 0
+            self.proposal = tuple(v for v in message.predecessors if v.process != self.me)
+        active = int(self.state != "linking")
+        yield Send((sender,), AckUpdate(self.me, 0, link=self.link, active=active))
+
+    def closer(self, other: Member) -> bool:
+        """Whether a member has joined between the predecessor and this process."""
+        assert self.member is not None
+        assert self.pred is not None
+        mine = self.member.ticket
+        return self.distance(other.ticket, mine) < self.distance(self.pred.ticket, mine)
+
+    def succeeded(self, message: AckUpdate) -> None:
+        """The status of the UPDATE is OK."""
+        if message.link.member == self.succ.member and self.exclusion is None:
+            self.succ, self.silence = message.link, 0
+            self.confirmed = self.confirmed or bool(message.active)
+
+    def start_exclusion(self, now: int) -> TicketEffects:
+        """The successor does not answer, or wants to go."""
+        yield Count("exclusions")
+        self.exclusion = Exclusion(self.succ, self.after)
+        yield from self.request(now)
+
+    def resume_exclusion(self, now: int) -> TicketEffects:
+        """A round begins: ask again, or give up a candidate that has not answered for a round."""
+        assert self.exclusion is not None
+        x = self.exclusion
+        if x.candidate is not None and x.waited:
+            self.exclusion = Exclusion(x.candidate, x.after)
+        elif x.candidate is None and not x.target.voters:
+            self.exclusion, self.silence = None, 1  # its voters may have become known
+            return
+        x.waited = x.candidate is not None
+        yield from self.request(now)
+
+    def request(self, now: int) -> TicketEffects:
+        """Send REQCOORD to the voters that have not acknowledged, and to the target's own process."""
+        assert self.member is not None
+        assert self.exclusion is not None
+        x = self.exclusion
+        if x.candidate is not None:
+            yield from self.approach(x.candidate.member)
+            return
+        target = x.target.member
+        voters = dict.fromkeys(voter for voters in x.voters() for voter in voters)
+        if target.process == self.me and (known := self.resigned(target)) is not None:
+            x.reports[self.voter], x.ended = known, True
+        elif self.voter in voters:
+            x.reports[self.voter] = self.refuse(target)
+        for voter in (*voters, Voter(target.process, 0)):
+            if voter not in x.reports and voter.process != self.me:
+                request = ReqCoord(self.me, 0, by=self.member, voter=voter, target=target)
+                yield Send((voter.process,), request)
+        yield from self.follow(now)
+
+    def acknowledged(self, message: AckCoord, now: int) -> TicketEffects:
+        """On ACKCOORD: it may name further voters, who must be asked too."""
+        x = self.exclusion
+        if x is None or x.candidate is not None or message.target != x.target.member:
+            return
+        before = x.voters()
+        x.reports[message.voter], x.ended = message.known, x.ended or bool(message.ended)
+        if x.ended or x.voters() == before:
+            yield from self.follow(now)
+        else:
+            yield from self.request(now)
+
+    def follow(self, now: int) -> TicketEffects:
+        """When the target is fenced, ask the one after it to be the successor."""
+        assert self.member is not None
+        assert self.exclusion is not None
+        x = self.exclusion
+        if not x.fenced():
+            return
+        x.fenced_at, newest = now, x.newest()
+        self.clock = max(self.clock, x.target.member.number)
+        if newest is not None:
+            self.clock = max(self.clock, newest.clock)
+            x.candidate, x.after = newest.succ, newest.after
+        else:
+            x.candidate = x.after
+        if x.candidate.member == self.member:
+            yield from self.take_over(self.link, self.link)
+        elif x.candidate.member.process == self.me:  # what this process was before
+            self.exclusion = Exclusion(x.candidate, x.after)
+            yield from self.request(now)
+        else:
+            yield from self.approach(x.candidate.member)
+
+    def approach(self, to: Member) -> TicketEffects:
+        """Send EXCLUDE to the one that is to be the successor."""
+        assert self.member is not None
+        yield Send((to.process,), Exclude(self.me, 0, by=self.member, to=to))
+
+    def follows(self, message: AckExclude) -> TicketEffects:
+        """On ACKEXCLUDE: the successor is found."""
+        x = self.exclusion
+        if x is not None and x.candidate is not None and message.link.member == x.candidate.member:
+            yield from self.take_over(message.link, message.succ)
+
+    def take_over(self, succ: Link, after: Link) -> TicketEffects:
+        """Become temporary coordinator of all tickets down to the successor's."""
+        assert self.exclusion is not None
+        end = self.exclusion.fenced_at + self.settings.quarantine_ns
+        self.quarantine_end = max(self.quarantine_end, end)
+        self.exclusion = self.offer = None
+        self.succ, self.after, self.confirmed = succ, after, False
+        self.silence = 1  # an UPDATE is due
+        yield Count("take-overs")
+
+    def preceded(self, message: Exclude, sender: int) -> TicketEffects:
+        """On EXCLUDE: the sender is the predecessor."""
+        by = message.by
+        if self.member is None or message.to != self.member:
+            return
+        if by.number > self.fences.get(by.ticket, -1):
+            self.pred, self.unheard = by, 0
+            yield Send((sender,), AckExclude(self.me, 0, link=self.link, succ=self.succ))

@@ -1,0 +1,198 @@
+"""The messages of Algorithms 2 to 4, and what a coordinator has its voters remember."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, NamedTuple
+
+from .encoding import MAYBE, NUMBER, PROCESS, Form, Many, Record, WordMessage
+from .messages import MEMBER, CJoin, Member, Reject, View
+
+
+class Voter(NamedTuple):
+    """A process that remembers for whom it votes; after a crash it is another voter."""
+
+    process: int
+    incarnation: int
+
+
+Voters = tuple[Voter, ...]
+
+
+class Link(NamedTuple):
+    """A member, and its voters at some time: those after so many changes."""
+
+    member: Member
+    version: int
+    voters: Voters
+
+
+class Register(NamedTuple):
+    """What a member tells its voters: whoever takes its place will read it from them.
+
+    ``version`` counts the changes of its ``voters``; ``proposed`` are those that it wants to have,
+    else the same. ``after`` is the successor's successor, for as long as the successor has told its
+    own voters nothing.
+    """
+
+    number: int
+    member: Member
+    clock: int
+    version: int
+    voters: Voters
+    proposed: Voters
+    succ: Link
+    after: Link
+
+
+VOTER = Record(Voter, PROCESS, NUMBER)
+VOTERS = Many(VOTER)
+LINK = Record(Link, MEMBER, NUMBER, VOTERS)
+REGISTER = Record(Register, NUMBER, MEMBER, NUMBER, NUMBER, VOTERS, VOTERS, LINK, LINK)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Poll(WordMessage):
+    """POLL, which the paper lacks: am I still a coordinator, in your view?"""
+
+    register: Register = field(kw_only=True)
+
+    kind: ClassVar[int] = 40
+    forms: ClassVar[dict[str, Form]] = {"register": REGISTER}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Alive(WordMessage):
+    """ALIVE: you are; this answers your poll of that number."""
+
+    number: int = field(kw_only=True)
+    voter: Voter = field(kw_only=True)
+
+    kind: ClassVar[int] = 41
+    forms: ClassVar[dict[str, Form]] = {"number": NUMBER, "voter": VOTER}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Update(WordMessage):
+    """UPDATE: I am your predecessor, and these are the closest before you."""
+
+    by: Member = field(kw_only=True)
+    to: Member = field(kw_only=True)
+    predecessors: Voters = field(kw_only=True)
+
+    kind: ClassVar[int] = 42
+    forms: ClassVar[dict[str, Form]] = {"by": MEMBER, "to": MEMBER, "predecessors": VOTERS}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AckUpdate(WordMessage):
+    """The status of an UPDATE: my voters, and whether I am a coordinator already."""
+
+    link: Link = field(kw_only=True)
+    active: int = field(kw_only=True)
+
+    kind: ClassVar[int] = 43
+    forms: ClassVar[dict[str, Form]] = {"link": LINK, "active": NUMBER}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Accept(WordMessage):
+    """ACKCJOIN: your ticket and voters, your successor, and its successor."""
+
+    number: int = field(kw_only=True)
+    parent: Member = field(kw_only=True)
+    child: Link = field(kw_only=True)
+    succ: Link = field(kw_only=True)
+    after: Link = field(kw_only=True)
+    view: View = field(kw_only=True)
+
+    kind: ClassVar[int] = 44
+    forms: ClassVar[dict[str, Form]] = {
+        "number": NUMBER,
+        "parent": MEMBER,
+        "child": LINK,
+        "succ": LINK,
+        "after": LINK,
+        "view": Many(MAYBE),
+    }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Exclude(WordMessage):
+    """EXCLUDE: I am your predecessor now, whoever was between us."""
+
+    by: Member = field(kw_only=True)
+    to: Member = field(kw_only=True)
+
+    kind: ClassVar[int] = 45
+    forms: ClassVar[dict[str, Form]] = {"by": MEMBER, "to": MEMBER}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AckExclude(WordMessage):
+    """ACKEXCLUDE: my voters and my successor."""
+
+    link: Link = field(kw_only=True)
+    succ: Link = field(kw_only=True)
+
+    kind: ClassVar[int] = 46
+    forms: ClassVar[dict[str, Form]] = {"link": LINK, "succ": LINK}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReqCoord(WordMessage):
+    """REQCOORD: never vote for this one again, and tell me what it had you remember."""
+
+    by: Member = field(kw_only=True)
+    voter: Voter = field(kw_only=True)
+    target: Member = field(kw_only=True)
+
+    kind: ClassVar[int] = 47
+    forms: ClassVar[dict[str, Form]] = {"by": MEMBER, "voter": VOTER, "target": MEMBER}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AckCoord(WordMessage):
+    """ACKCOORD: I will not; this is what I know of it, if anything.
+
+    With ``ended``: I was the one, or was to be, and am not and shall not be.
+    """
+
+    voter: Voter = field(kw_only=True)
+    target: Member = field(kw_only=True)
+    ended: int = field(kw_only=True)
+    known: tuple[Register, ...] = field(kw_only=True)
+
+    kind: ClassVar[int] = 48
+    forms: ClassVar[dict[str, Form]] = {
+        "voter": VOTER,
+        "target": MEMBER,
+        "ended": NUMBER,
+        "known": Many(REGISTER),
+    }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leaving(WordMessage):
+    """The successor does not want its ticket any more and waits to be excluded."""
+
+    leaver: Member = field(kw_only=True)
+
+    kind: ClassVar[int] = 49
+    forms: ClassVar[dict[str, Form]] = {"leaver": MEMBER}
+
+
+LEASE_MESSAGES = (
+    CJoin,
+    Reject,
+    Poll,
+    Alive,
+    Update,
+    AckUpdate,
+    Accept,
+    Exclude,
+    AckExclude,
+    ReqCoord,
+    AckCoord,
+    Leaving,
+)

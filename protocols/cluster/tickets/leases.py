@@ -1,0 +1,245 @@
+"""Tickets with failures: coordinators in a ring that hold their tickets on leases.
+
+Gidenstam, Koldehofe, Papatriantafilou & Tsigas, "Scalable Group Communication Supporting
+Configurable Levels of Consistency", 2011, section 4.2, Algorithms 2 to 4. Messages may be late, lost
+or out of order; processes crash, stop for a while, or are cut off. Clocks run at about the same speed.
+
+Once a round a member polls its voters, its 2k+1 closest predecessors (``voting``),
+and sends UPDATE to its successor, whose answer is the paper's status. A successor that gives none
+for two rounds is excluded (``exclusion``); the paper throws a coin. At most one
+joiner is served in a round: the voters learn of it with the next poll, and it gets its ticket when
+enough of them have answered.
+A ticket's epoch grows whenever it is assigned, so that no event's name is used twice though nobody
+knows the last event of the owner before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+from ...base import CancelTimer, Place, Send, SetTimer
+from .exclusion import Excluding
+from .lease_messages import (
+    Accept,
+    AckCoord,
+    AckExclude,
+    AckUpdate,
+    Alive,
+    Exclude,
+    Leaving,
+    Link,
+    Poll,
+    ReqCoord,
+    Update,
+    Voter,
+)
+from .messages import CJoin, Member, Reject
+from .tickets import JOIN, Revoked, TicketEffects
+from .voting import ROUND, LeaseSettings
+
+
+class Leases(Excluding):
+    """One process of Algorithms 2 to 4."""
+
+    def __init__(
+        self,
+        place: Place,
+        tickets: int,
+        founders: Mapping[int, int],
+        settings: LeaseSettings | None = None,
+    ) -> None:
+        super().__init__(place, tickets, founders, settings or LeaseSettings())
+        self.founders = dict(founders)
+        self.part = 0
+        self.waiting: dict[int, int] = {}  # CJOIN: who, and the request's number
+        self.linking_end = 0
+        self.contact: int | None = None
+
+    def start(self, now: int) -> TicketEffects:
+        """A founder takes its place in the ring, if the others agree."""
+        tickets = sorted(self.founders, reverse=True)
+        ring = [Member(self.founders[ticket], ticket, 0) for ticket in tickets]
+        mine = [i for i, member in enumerate(ring) if member.process == self.me]
+        if not mine or self.place.incarnation:
+            return
+        m, i = len(ring), mine[0]
+        width = min(2 * self.settings.k + 1, m - 1)
+
+        def link(j: int) -> Link:
+            before = (ring[(j - d) % m].process for d in range(1, width + 1))
+            return Link(ring[j % m], 0, tuple(Voter(process, 0) for process in before))
+
+        self.become(link(i), link(i + 1), link(i + 2))
+        self.pred = ring[i - 1]
+        yield from self.begin(now)
+
+    def begin(self, now: int) -> TicketEffects:
+        """The first poll, which decides whether the process is a member at all."""
+        self.linking_end = now + self.settings.lease_ns
+        self.confirmed, self.silence, self.part, self.unheard = False, 0, 0, 0
+        self.exclusion, self.quarantine_end = None, 0
+        yield CancelTimer(JOIN)
+        yield from self.poll(now)
+        yield from self.arm()
+
+    def assignable(self, now: int) -> list[int]:
+        """The tickets that this process and no other may give away."""
+        waits = self.exclusion is not None or now < self.quarantine_end
+        if self.owns(now) is None or waits or self.ticket is None:
+            return []
+        return self.down(self.ticket, self.succ.member.ticket)[1:]
+
+    def owns_until(self) -> int | None:
+        """The end of the lease; who has no voters needs none."""
+        return self.lease_end if self.L else None
+
+    def assigns_from(self) -> int:
+        """The end of the quarantine."""
+        return self.quarantine_end
+
+    def ask(self) -> TicketEffects:
+        """Send CJOIN, and again if there is no answer."""
+        for effect in super().ask():
+            if isinstance(effect, Send):
+                self.contact = effect.peers[0]
+            yield effect
+        yield SetTimer(JOIN, 2 * self.settings.round_ns)
+
+    def leave(self, now: int) -> TicketEffects:
+        """Give the ticket up, and wait to be excluded. Who is alone stays."""
+        if self.state == "joining":
+            self.state, self.wants_out = "out", False
+            yield CancelTimer(JOIN)
+        elif self.state in ("linking", "coordinator"):
+            self.wants_out = True
+            yield from self.try_leaving()
+
+    def disconnect(self) -> TicketEffects:
+        """Send those away that wait for a ticket."""
+        yield from super().disconnect()
+        while self.waiting:
+            yield from self.reject(*self.waiting.popitem())
+
+    def try_leaving(self) -> TicketEffects:
+        """Ask to be excluded, in every round."""
+        if self.state == "coordinator" and self.wants_out and not self.alone:
+            assert self.ticket is not None
+            self.state, self.exclusion = "leaving", None
+            yield Revoked(self.ticket)
+        pred = self.pred
+        if self.state == "leaving" and self.member and pred and pred.process != self.me:
+            yield Send((pred.process,), Leaving(self.me, 0, leaver=self.member))
+
+    def receive(self, message: Any, sender: int, now: int) -> TicketEffects:
+        """What the paper does on each message."""
+        if self.lapsed(now):
+            yield from self.disconnect()
+        match message:
+            case CJoin():
+                yield from self.requested(sender, message.number)
+            case Reject():
+                yield from self.rejected(message, sender)
+            case Accept():
+                yield from self.accepted(message, now)
+            case Poll():
+                yield from self.polled(message.register, sender)
+            case Alive():
+                yield from self.voted(message, now)
+            case Update():
+                yield from self.updated(message, sender)
+            case AckUpdate():
+                self.succeeded(message)
+            case Exclude():
+                yield from self.preceded(message, sender)
+            case AckExclude():
+                yield from self.follows(message)
+            case ReqCoord():
+                yield from self.fence(message, sender)
+            case AckCoord():
+                yield from self.acknowledged(message, now)
+            case Leaving():
+                if self.watching and message.leaver == self.succ.member:
+                    yield from self.start_exclusion(now)
+
+    def timeout(self, timer: Hashable, now: int) -> TicketEffects:
+        """A round is over, or nobody has answered CJOIN."""
+        if self.lapsed(now):
+            yield from self.disconnect()
+        elif timer == ROUND and self.member is not None:
+            self.part = (self.part + 1) % self.settings.parts
+            yield from self.remind(now) if self.part else self.round(now)
+        elif timer == JOIN and self.state == "joining":
+            self.view = [None if p == self.contact else p for p in self.view]
+            yield from self.ask()
+
+    def round(self, now: int) -> TicketEffects:
+        """Main loop of the coordinator algorithm."""
+        if self.state == "linking" and now >= self.linking_end:
+            self.end("joining")
+            yield from self.leave(now) if self.wants_out else self.ask()
+            return
+        if self.state != "linking":
+            self.unheard += 1
+            yield from self.watch(now)
+            yield from self.serve(now)
+            yield from self.try_leaving()
+        yield from self.poll(now)
+        yield from self.arm()
+
+    def remind(self, now: int) -> TicketEffects:
+        """Some of a round has passed: send again what has not been answered."""
+        yield from self.poll_again()
+        if self.exclusion is not None:
+            yield from self.request(now)
+        elif self.silence:
+            yield from self.update()
+        yield from self.arm()
+
+    def requested(self, sender: int, number: int) -> TicketEffects:
+        """Receiving a cjoin request: it waits for the next round."""
+        if self.state == "coordinator":
+            self.waiting[sender] = number
+        else:
+            yield from self.reject(sender, number)
+
+    def serve(self, now: int) -> TicketEffects:
+        """One joiner gets a ticket, if there is one; the others ask elsewhere."""
+        free = self.assignable(now)
+        ready = (self.confirmed or self.alone) and self.offer is None
+        if self.waiting and free and ready:
+            process = next(iter(self.waiting))
+            ticket = self.place.rng.choice(free)
+            self.grant(process, self.waiting.pop(process), ticket)
+        while self.waiting:
+            yield from self.reject(*self.waiting.popitem())
+
+    def grant(self, process: int, number: int, ticket: int) -> None:
+        """Make the joiner the successor; never undone, whether it hears of it or not."""
+        assert self.member is not None
+        self.clock += 1
+        before = [voter for voter in (self.voter, *self.L) if voter.process != process]
+        voters = tuple(before[: 2 * self.settings.k + 1])
+        child = Link(Member(process, ticket, self.clock), 0, voters)
+        self.view[ticket] = process
+        self.offer = Accept(
+            self.me,
+            0,
+            number=number,
+            parent=self.member,
+            child=child,
+            succ=self.link if self.alone else self.succ,
+            after=child if self.alone else self.after,
+            view=tuple(self.view),
+        )
+        self.succ, self.after = child, self.offer.succ
+        self.confirmed, self.silence = False, 0
+
+    def accepted(self, message: Accept, now: int) -> TicketEffects:
+        """Initialisation of variables when cjoin succeeds; too late if it was given up."""
+        fresh = message.number == self.number and message.child.member not in self.ended
+        if self.state == "joining" and fresh:
+            self.view = list(message.view)
+            self.become(message.child, message.succ, message.after)
+            self.pred = message.parent
+            yield from self.begin(now)

@@ -1,0 +1,84 @@
+"""How much later than necessary were messages delivered?
+
+Causal order lets process p deliver m as soon as m has come and everything has that happened before m
+and goes to p too: at the latest of these arrivals. A message comes when it is first held back, or, if
+it never is, when it is delivered. What is delivered later than that was delayed by the protocol, which
+knew too little. What p never delivers delays nothing, and a sender's own messages are left out.
+
+A past has one last message of each sender, so the latest arrival is found as the oracle finds what was
+overtaken: a running maximum over each sender's messages to p, looked up once for each sender.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from testbed.check.history import Bools, History, Ints, rebuild
+from testbed.check.judge import NOT_DELIVERED, Judge
+from testbed.check.logs import Logs, read_logs, read_nodes
+from testbed.errors import UserError
+from testbed.progress import Tick
+
+Times = NDArray[np.int64]
+
+
+def added_delays(path: Path, progress: Tick = lambda done, of: None) -> Times:
+    """How many nanoseconds each delivery of a run came later than causal order asks for."""
+    try:
+        nodes = read_nodes(path / "network.json")
+        files = sorted((path / "events").glob("*.jsonl"))
+        logs = read_logs(nodes, files, progress, holds=True)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: its delays cannot be told: {error}") from None
+    return delays_in(logs)
+
+
+def delays_in(logs: Logs) -> Times:
+    """The same of logs that were read with what was held back."""
+    judge = Judge(rebuild(logs))
+    parts = [_delays_at(judge, process) for process in judge.history.tracks]
+    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
+
+def summarise(delays: Times) -> dict[str, float]:
+    """The mean and the longest, and which part of all deliveries was delayed at all."""
+    if not len(delays):
+        return {}
+    return {
+        "added_delay_ms_mean": float(delays.mean()) / 1e6,
+        "added_delay_ms_max": float(delays.max()) / 1e6,
+        "delayed_percent": 100 * float((delays > 0).mean()),
+    }
+
+
+def _delays_at(judge: Judge, process: int) -> Times:
+    position = judge.positions(process)
+    messages = np.flatnonzero(position != NOT_DELIVERED).astype(np.int32)
+    times = judge.history.tracks[process].times[position[messages]]
+    arrived = np.full(len(position), NOT_DELIVERED, np.int64)
+    arrived[messages] = times
+    held, since = _held(judge.history, process)
+    came = position[held] != NOT_DELIVERED
+    np.minimum.at(arrived, held[came], since[came])
+    ordered = np.where(judge.ordered_at(process), arrived, NOT_DELIVERED)
+    latest = judge.maximum_over_past(messages, judge.running_maximum(ordered))
+    others = ~_own(judge.history, process)[messages]
+    return (times - np.maximum(latest, arrived[messages]))[others]
+
+
+def _held(history: History, process: int) -> tuple[Ints, Times]:
+    """The slots of what was held back, and when."""
+    log = history.logs.of[process]
+    slots = history.slot_of[np.frombuffer(log.held, np.int32)]
+    sent = slots < history.slots
+    return slots[sent], np.frombuffer(log.held_times, np.int64)[sent]
+
+
+def _own(history: History, process: int) -> Bools:
+    """Which slots hold a message of the process, or of one before it at its node."""
+    home = history.logs.node
+    own = np.array([home(sender) == home(process) for sender in history.senders], np.bool_)
+    return own[history.sender]

@@ -1,0 +1,1 @@
+"""The OpenFlow controller: its process, its application, the rules and their encoding."""

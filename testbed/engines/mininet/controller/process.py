@@ -1,0 +1,136 @@
+"""What the controller's process does: `python -m testbed.engines.mininet.controller.process …`.
+
+It tells what happens on its standard output, a JSON object a line with one fact in it:
+
+    {"listening": 6653}          the port; switches may connect
+    {"in_place": 3}              switch s3 has all of its rules
+    {"down": [[0, 1], [2, 3]]}   the links that are down, when that has changed
+    {"ready": 768}               all switches have all of their rules, and no link is down; once
+    {"failed": "…"}              why it ends, with status 2
+
+Its standard error is for people. `controller.py` starts it and listens to it.
+"""
+
+import argparse
+import ctypes
+import errno
+import json
+import logging
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, NoReturn, get_args
+
+from testbed.engines.mininet.plan import Plan, build
+from testbed.errors import UserError
+from testbed.topologies.routing import Metric
+
+Library = Literal["ryu", "os-ken"]
+
+ADDRESS = "127.0.0.1"
+REROUTES = "reroutes.jsonl"
+"""In the run directory: a line for each time that the rules were changed."""
+
+_BACKLOG = 1024  # all switches may knock at once
+_PR_SET_PDEATHSIG = 1
+_STDOUT = 1
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; return the exit status."""
+    options = _parser().parse_args(arguments)
+    # Other threads may wait for switches, so there is no other way to end; nothing is unwritten.
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+    if options.parent is not None:
+        _die_with(options.parent)
+        # Ctrl-C reaches all processes of a terminal; who started this one ends it in its turn.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    logging.basicConfig(level="WARNING", format="%(asctime)s %(levelname)s %(message)s", force=True)
+    try:
+        _serve(_read(options.network), options)
+    except UserError as error:
+        print(f"controller: {error}", file=sys.stderr)
+        report(failed=str(error))
+        return 2
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+
+
+def report(**fact: Any) -> None:
+    """Tell who started this process one fact, at once."""
+    os.write(_STDOUT, json.dumps(fact).encode() + b"\n")
+
+
+def _serve(plan: Plan, options: argparse.Namespace) -> NoReturn:
+    os.environ["TESTBED_OPENFLOW"] = options.library  # see openflow.py
+    try:
+        # Not before: which library is imported is known only now, and either takes its time.
+        from testbed.engines.mininet.controller import openflow
+        from testbed.engines.mininet.controller.router import Router
+    except ImportError as error:
+        raise UserError(f"{options.library} cannot be used ({error}): run scripts/setup") from error
+    listener = _listen(openflow.hub, options.port)
+    metric: Metric = options.metric
+    openflow.start(Router, plan, metric, options.directory / REROUTES, report)
+    report(listening=listener.getsockname()[1])
+    while True:
+        openflow.hub.spawn(openflow.serve_switch, *listener.accept())
+
+
+def _listen(hub: Any, port: int) -> Any:
+    try:
+        # The library would share the port with whoever has it already, and each of the two
+        # controllers get some of the switches.
+        return hub.listen((ADDRESS, port), backlog=_BACKLOG, reuse_port=False)
+    except (OSError, OverflowError) as error:
+        if getattr(error, "errno", None) == errno.EADDRINUSE:
+            raise UserError(
+                f"port {port} is in use on {ADDRESS}, perhaps by another controller: end it, or "
+                "choose another port (0: any that is free)"
+            ) from None
+        raise UserError(f"cannot listen on port {port} of {ADDRESS}: {error}") from None
+
+
+def _read(network: Path) -> Plan:
+    try:
+        content = json.loads(network.read_text())
+    except OSError as error:
+        raise UserError(f"{network} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise UserError(f"{network} is not JSON: {error}") from None
+    return build(content)
+
+
+def _die_with(parent: int) -> None:
+    """Have this process killed when the one that started it ends, however it does."""
+    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL) != 0:
+        raise OSError(ctypes.get_errno(), "prctl failed")
+    if os.getppid() != parent:  # it ended before we asked
+        os._exit(2)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m testbed.engines.mininet.controller.process",
+        description="Install the rules of a network into its switches as they connect, and "
+        "change them when links go down or come up.",
+    )
+    parser.add_argument("--network", type=Path, required=True, metavar="FILE",
+                        help="the network.json of a run")  # fmt: skip
+    parser.add_argument("--directory", type=Path, required=True, metavar="DIR",
+                        help=f"where {REROUTES} is written")  # fmt: skip
+    parser.add_argument("--library", choices=get_args(Library), default="ryu",
+                        help="which OpenFlow library (%(default)s)")  # fmt: skip
+    parser.add_argument("--metric", choices=get_args(Metric), default="hops",
+                        help="what makes a path short (%(default)s)")  # fmt: skip
+    parser.add_argument("--port", type=int, default=0,
+                        help=f"where to listen on {ADDRESS} (any that is free)")  # fmt: skip
+    parser.add_argument("--parent", type=int, metavar="PID",
+                        help="end when this process, which must be the parent, ends")  # fmt: skip
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,157 @@
+"""What each switch must be told, computed from the network alone.
+
+Process i is host h<i> at switch s<i>. A switch looks at IP addresses only, so a fragment goes where
+its datagram goes, and everything that no rule names is dropped.
+
+- A packet for a host follows that host's shortest-path tree; the last switch writes the host's MAC
+  address into it, because hosts do no ARP and address every frame to a gateway that is not there.
+- A packet for the multicast address goes down the tree of its source. In each switch of that tree
+  a group of type ALL copies it to the children, and to the switch's own host, for which the copy is
+  re-addressed: to a host, a multicast looks like a datagram that was sent to it alone.
+
+The trees are those of the simulator. Where links are down, they are the trees of what is left, and
+there is no rule for a host that cannot be reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from testbed.engines.mininet.plan import HOST_PORT, MULTICAST_IP, Plan, host_ip, host_mac
+from testbed.topologies.routing import UNREACHED, Metric, Tree, children, shortest_path_trees
+
+if TYPE_CHECKING:
+    from testbed.topologies import Graph
+
+Arc = tuple[int, int]
+"""Two switches that a link joins, the smaller number first."""
+
+
+class Match(NamedTuple):
+    """Which IPv4 packets a rule is for."""
+
+    destination: str
+    source: str | None = None
+
+
+class Output(NamedTuple):
+    """Send out of a port, perhaps with other addresses."""
+
+    port: int
+    eth_dst: str | None = None
+    ipv4_dst: str | None = None
+
+
+class ToGroup(NamedTuple):
+    """Do what the group of this number says."""
+
+    group: int
+
+
+Action = Output | ToGroup
+
+
+@dataclass
+class SwitchRules:
+    """All rules of one switch: flows by what they match, and the copies that each group makes."""
+
+    flows: dict[Match, Action] = field(default_factory=dict)
+    groups: dict[int, tuple[Output, ...]] = field(default_factory=dict)
+
+
+def rules(plan: Plan, metric: Metric = "hops", down: Collection[Arc] = ()) -> list[SwitchRules]:
+    """Return the rules of every switch while some links are down."""
+    switches = [SwitchRules() for _ in range(plan.nodes)]
+    ips, macs = [*map(host_ip, range(plan.nodes))], [*map(host_mac, range(plan.nodes))]
+    unicast_copies = [Output(HOST_PORT, mac) for mac in macs]
+    multicast_copies = [Output(HOST_PORT, mac, ip) for mac, ip in zip(macs, ips, strict=True)]
+    for root, tree in enumerate(trees(plan, metric, down)):
+        _add_unicast(switches, plan.ports, tree, Match(ips[root]), unicast_copies[root])
+        match = Match(MULTICAST_IP, ips[root])
+        _add_multicast(switches, plan.ports, tree, match, root + 1, multicast_copies)
+    return switches
+
+
+def trees(plan: Plan, metric: Metric, down: Collection[Arc] = ()) -> list[Tree]:
+    """Return the shortest-path trees of all switches over the links that are not down."""
+    graph = _Adjacency({switch: {} for switch in range(plan.nodes)})
+    for link in plan.links:
+        if arc(link.a, link.b) not in down:
+            graph[link.a][link.b] = graph[link.b][link.a] = {"delay_ns": link.delay_ns}
+    return shortest_path_trees(cast("Graph", graph), metric)
+
+
+def arc(a: int, b: int) -> Arc:
+    """Return the link between two switches, the smaller number first."""
+    return (a, b) if a < b else (b, a)
+
+
+class _Adjacency(dict[int, dict[int, dict[str, int]]]):
+    """As much of a networkx graph as routing asks for: the real one takes long to import."""
+
+    def adjacency(self) -> Iterator[tuple[int, dict[int, dict[str, int]]]]:
+        return iter(self.items())
+
+
+def _add_unicast(
+    switches: list[SwitchRules],
+    ports: list[dict[int, int]],
+    tree: Tree,
+    match: Match,
+    last: Output,
+) -> None:
+    for node, parent in enumerate(tree):
+        if node == parent:
+            switches[node].flows[match] = last
+        elif parent != UNREACHED:
+            switches[node].flows[match] = Output(ports[node][parent])
+
+
+def _add_multicast(
+    switches: list[SwitchRules],
+    ports: list[dict[int, int]],
+    tree: Tree,
+    match: Match,
+    group: int,
+    own: list[Output],
+) -> None:
+    """Add the groups along one tree; `own` is how a copy goes to each switch's own host."""
+    for node, onward in enumerate(children(tree)):
+        copies = [Output(ports[node][child]) for child in onward]
+        if tree[node] not in (node, UNREACHED):  # the source needs no copy of its own
+            copies.append(own[node])
+        if copies:
+            switches[node].flows[match] = ToGroup(group)
+            switches[node].groups[group] = tuple(copies)
+
+
+@dataclass(frozen=True)
+class Change:
+    """How a switch gets from one set of rules to another."""
+
+    add_groups: dict[int, tuple[Output, ...]]
+    modify_groups: dict[int, tuple[Output, ...]]
+    set_flows: dict[Match, Action]
+    """A flow that is set replaces one with the same match."""
+    remove_flows: tuple[Match, ...]
+    remove_groups: tuple[int, ...]
+
+    def __len__(self) -> int:
+        """Count the rules that change."""
+        flows = len(self.set_flows) + len(self.remove_flows)
+        return flows + len(self.add_groups) + len(self.modify_groups) + len(self.remove_groups)
+
+
+def change(before: SwitchRules, after: SwitchRules) -> Change:
+    """Return what has to be changed in a switch, and nothing else."""
+    return Change(
+        add_groups={g: c for g, c in after.groups.items() if g not in before.groups},
+        modify_groups={
+            g: c for g, c in after.groups.items() if g in before.groups and before.groups[g] != c
+        },
+        set_flows={m: a for m, a in after.flows.items() if before.flows.get(m) != a},
+        remove_flows=tuple(m for m in before.flows if m not in after.flows),
+        remove_groups=tuple(g for g in before.groups if g not in after.groups),
+    )

@@ -1,0 +1,1 @@
+"""The hosts: one process each, and who starts, supervises, harms and counts them."""

@@ -1,0 +1,84 @@
+"""What faults do to the links of an emulated network: other settings of their queues, ports down.
+
+Changes of one instant are gathered and made together, by one message to the kernel; then they are
+read back. A link that is down has both ports down, which its switches see and tell the controller;
+what was under way on it is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from testbed.engines.mininet import plan as names
+from testbed.engines.mininet.kernel import netem, netlink
+from testbed.engines.mininet.kernel.netlink import Netlink, Request
+from testbed.engines.mininet.plan import Link, Plan
+from testbed.errors import UserError
+from testbed.faults import Condition
+
+
+class Conditions:
+    """The conditions that the links are in, and were in; use it in the switches' namespace."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.history: list[dict[str, Any]] = []
+        """Every change: when by the run's clock, which link, and its condition from then on."""
+        self._links = {(min(link.a, link.b), max(link.a, link.b)): link for link in plan.links}
+        self._current: dict[tuple[int, int], Condition] = {}
+        self._pending: dict[tuple[int, int], Condition] = {}
+        self._reordered: set[tuple[int, int]] = set()
+
+    def set(self, a: int, b: int, condition: Condition) -> None:
+        """What a link is to be like as soon as changes are applied."""
+        self._pending[a, b] = condition
+
+    def apply(self, now: int) -> None:
+        """Make all changes that were asked for, and see that they are made."""
+        if not self._pending:
+            return
+        requests: list[Request] = []
+        for pair, condition in self._pending.items():
+            requests += self._requests(pair, condition)
+            self.history.append({"t": now, "link": list(pair), **condition._asdict()})
+        with Netlink() as kernel:
+            kernel.ask(requests)
+            self._check(kernel)
+        self._current |= self._pending
+        self._pending.clear()
+
+    def _requests(self, pair: tuple[int, int], condition: Condition) -> Iterator[Request]:
+        before = self._current.get(pair, Condition())
+        if condition.reordering:
+            self._reordered.add(pair)
+        for name, index, link in self._ends(pair):
+            if before.up and not condition.up:
+                yield netlink.link_down(index)
+            if before._replace(up=True) != condition._replace(up=True):
+                yield from netem.requests(index, self._wanted(pair, link, condition), name, True)
+            if condition.up and not before.up:
+                yield netlink.link_up(index)
+
+    def _ends(self, pair: tuple[int, int]) -> Iterator[tuple[str, int, Link]]:
+        link, ports = self._links[pair], self.plan.ports
+        for node, other in (pair, pair[::-1]):
+            name = names.switch_interface(node, ports[node][other])
+            yield name, self.plan.indexes[name], link
+
+    def _wanted(self, pair: tuple[int, int], link: Link, condition: Condition) -> netem.Queues:
+        return netem.queues(link, condition, reorders=pair in self._reordered)
+
+    def _check(self, kernel: Netlink) -> None:
+        wanted = {
+            index: (name, self._wanted(pair, link, condition))
+            for pair, condition in self._pending.items()
+            for name, index, link in self._ends(pair)
+        }
+        for index, found in netem.read_back(kernel, wanted).items():
+            name, should_be = wanted[index]
+            if found != should_be:
+                raise UserError(
+                    f"the queue of {name} is not what a fault was to make it: "
+                    f"wanted {should_be}, found {found}"
+                )

@@ -1,0 +1,81 @@
+"""What hosts show while they run, in memory that all processes of a run share.
+
+Whoever waits for the end of a run, or for a delivery that triggers a fault, looks here.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Collection
+from pathlib import Path
+
+from typing_extensions import override
+
+from testbed.runs.events import EventLog
+
+
+class Board:
+    """A number for each host, of each kind; ``bell`` wakes whoever waits for a delivery."""
+
+    def __init__(self, hosts: int, awaited: Collection[int] = ()) -> None:
+        numbers = memoryview(mmap.mmap(-1, 4 * 8 * hosts)).cast("q")
+        self.moved = numbers[:hosts]  # datagrams sent and received
+        self.timers = numbers[hosts : 2 * hosts]  # that are set
+        self.delivered = numbers[2 * hosts : 3 * hosts]  # messages, if a delivery may be awaited
+        self.deliveries = numbers[3 * hosts :]  # messages, in all
+        self.awaited = awaited
+        self.bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+
+    def has_delivered(self, node: int) -> None:
+        """Count a delivery, and ring if somebody waits for it."""
+        self.delivered[node] += 1
+        if node in self.awaited:
+            os.eventfd_write(self.bell, 1)
+
+    def close(self) -> None:
+        """Let go of the bell."""
+        os.close(self.bell)
+
+
+class LiveLog(EventLog):
+    """The log of one host that may be killed at any time: nothing that it did is missing in it.
+
+    Lines are written one by one, to the end of a file that goes on when the host starts again.
+    """
+
+    def __init__(self, path: Path, board: Board) -> None:
+        super().__init__(path)
+        self._board = board
+
+    @override
+    def flush(self) -> None:
+        if self._file is None:
+            self._file = self._path.open("a", encoding="ascii")
+        super().flush()
+
+    @override
+    def deliver(self, t: int, node: int, source: int, seq: int) -> None:
+        super().deliver(t, node, source, seq)
+        self._board.has_delivered(node)
+
+    @override
+    def _add(self, line: str) -> None:
+        super()._add(line)
+        self.flush()
+
+
+def cut_half_line(path: Path) -> None:
+    """Remove what a process that was killed has not written to its end."""
+    if path.exists():
+        with path.open("rb+") as file:
+            file.truncate(file.read().rfind(b"\n") + 1)
+
+
+def events_since(path: Path, place: int) -> dict[str, int]:
+    """How many messages were sent and delivered according to a log, from a place in it on."""
+    lines = path.read_bytes()[place:] if path.exists() else b""
+    return {
+        "multicasts": lines.count(b'"event":"send"'),
+        "deliveries": lines.count(b'"event":"deliver"'),
+    }

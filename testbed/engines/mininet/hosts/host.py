@@ -1,0 +1,262 @@
+"""One host: a process that drives one protocol instance over UDP in its host's network namespace.
+
+It is the same Node as in the simulator, with sockets for a network. System calls are what is dear in
+a user-mode kernel: a copy costs one send, and a datagram one receive; a host that still has something
+of its own to send also waits for its alarm.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import time
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import asdict
+from functools import partial
+from heapq import heappop, heappush
+from typing import Any
+
+from testbed.engines.mininet.hosts.counters import Board
+from testbed.engines.mininet.kernel.timerfd import Alarm
+from testbed.engines.mininet.plan import MULTICAST_IP, PORT, host_ip
+from testbed.experiment import Experiment
+from testbed.experiment.network import Network
+from testbed.experiment.seeds import stream
+from testbed.faults import Join, Leave
+from testbed.node import Node
+from testbed.node.meter import Meter, Sent
+from testbed.packets.framing import frames
+from testbed.protocols import Message, Multicast, Place, Send, WireError
+from testbed.runs.events import EventLog
+from testbed.workloads import own_groups
+
+BUFFER_BYTES = 64 << 20
+LONGEST_DATAGRAM = 65_507
+
+
+JOIN, LEAVE = b"j", b"l"  # orders to a host that runs
+NEVER = 0  # what an alarm is set to that shall not ring
+WARM_PORT = PORT + 1
+WARM_PATIENCE_S = 2.0
+
+
+class StopHostError(Exception):
+    """The run is over."""
+
+
+class Host:
+    """The ``Network`` of one node: a UDP socket, a clock, and what is to be done when.
+
+    On the ``board`` it counts the datagrams that it sends and receives, and the timers that are set.
+    """
+
+    def __init__(
+        self,
+        me: int,
+        experiment: Experiment,
+        network: Network,
+        run: int,
+        log: EventLog,
+        board: Board,
+        incarnation: int = 0,
+    ) -> None:
+        processes = network.processes
+        self.me = me
+        self.mtu = experiment.transport.mtu
+        self.addresses = [(host_ip(node), PORT) for node in range(processes)]
+        self.senders = {address: node for node, address in enumerate(self.addresses)}
+        self.workload = experiment.workload
+        self.meter = Meter()
+        self.log = log
+        name = ("node", me, incarnation) if incarnation else ("node", me)
+        rng = stream(experiment.seed, *name)
+        groups = tuple(network.groups.values())
+        place = Place(me, processes, network.neighbours(me), rng, incarnation, groups)
+        protocol = experiment.process(place)
+        self.codec = protocol.codec(run, processes)
+        self.node = Node(protocol, experiment.workload, self, self.log, self.meter, network.groups)
+        self.timers: dict[Hashable, int] = {}
+        self.sent = Sent()
+        self.malformed = 0
+        self.incarnation = incarnation
+        self.ordered = any(isinstance(fault, Join | Leave) for fault in experiment.faults)
+        self.orders = -1
+        self.board = board
+        self.start = 0
+        self.agenda: list[tuple[int, int, Callable[[], None]]] = []
+        self._entries = 0
+
+    def will_send(self, at: int, payload: bytes, to: frozenset[int] | None) -> None:
+        """The application shall multicast at that time of the run's clock."""
+        self._at(at, partial(self._send, payload, to))
+
+    def will_count_from(self, at: int) -> None:
+        """The protocol's own counters shall begin at that time of the run's clock."""
+        self._at(at, self.meter.counted.clear)
+
+    def open(self) -> None:
+        """Open the sockets in the namespace that this process is in."""
+        self.socket = _socket(self.me, PORT)
+        self.warm_socket = _socket(self.me, WARM_PORT)
+        self.alarm = Alarm()
+        self.poll = select.poll()
+        for file in (self.socket, self.alarm):
+            self.poll.register(file, select.POLLIN)
+
+    def ways(self) -> list[str]:
+        """The addresses that this host will send to."""
+        sends = bool(self.agenda) or self.workload.answers_per_message() > 0
+        multicast = [MULTICAST_IP] if sends and self.node.protocol.multicasts() else []
+        return multicast + [host_ip(peer) for peer in self.node.protocol.peers()]
+
+    def warm_up(self, expected: int, sizes: Sequence[int]) -> int:
+        """Send datagrams along every way that will be used; how many for this host are missing.
+
+        A switch asks its own daemon about the first packet of a flow, which takes time that no
+        packet of the experiment is to lose. The capture does not look at this port.
+        """
+        for ip in self.ways():
+            for size in sizes:
+                self.warm_socket.sendto(bytes(size), (ip, WARM_PORT))
+        self.warm_socket.settimeout(WARM_PATIENCE_S)
+        missing = expected * len(sizes)
+        with suppress(TimeoutError):
+            while missing:
+                self.warm_socket.recv(LONGEST_DATAGRAM)
+                missing -= 1
+        return missing
+
+    def largest(self) -> int:
+        """The size of a message that this host may send, to see whether it needs fragments."""
+        rehearsal = deepcopy(self.node.protocol)
+        payload = bytes(self.workload.payload_bytes)
+        own = own_groups(self.me, self.node.groups)
+        # what is sent later, by a timer or for others, may be any size
+        fragmented = min(2 * self.mtu, LONGEST_DATAGRAM)
+        if rehearsal.busy():
+            return fragmented
+        if self.node.groups and not own:
+            return 0
+        return max(
+            (
+                effect.message.size
+                for effect in rehearsal.multicast(payload, own[0] if own else None, 0)
+                if isinstance(effect, Send | Multicast)
+            ),
+            default=fragmented,
+        )
+
+    def now(self) -> int:
+        """The run's clock."""
+        return time.monotonic_ns() - self.start
+
+    def run(self, start: int, orders: int) -> None:
+        """From the agreed instant until somebody says stop; a file brings orders meanwhile."""
+        self.start = start
+        self.orders = orders
+        if self.ordered:
+            self.poll.register(orders, select.POLLIN)
+        heappush(self.agenda, (0, 0, lambda: self.node.start(self.now())))
+        with suppress(StopHostError):
+            while True:
+                if self.agenda and self.agenda[0][0] <= self.now():
+                    heappop(self.agenda)[2]()
+                elif not (self.agenda or self.ordered) or self._arrived():
+                    self._receive(*self.socket.recvfrom(LONGEST_DATAGRAM))
+
+    def close(self) -> None:
+        """Write what is to be written."""
+        self.log.close()
+        for opened in (self.socket, self.warm_socket, self.alarm):
+            opened.close()
+
+    def unicast(self, sender: int, peers: tuple[int, ...], message: Message) -> None:
+        """A datagram for each peer."""
+        data = self._encode(message, len(peers))
+        for peer in peers:
+            self.socket.sendto(data, self.addresses[peer])
+
+    def multicast(self, sender: int, peers: tuple[int, ...], message: Message) -> None:
+        """One datagram, which the switches copy along this host's tree."""
+        if len(peers) != len(self.addresses) - 1:
+            raise ValueError("the network's multicast goes to all other processes")
+        self.socket.sendto(self._encode(message, len(peers)), (MULTICAST_IP, PORT))
+
+    def set_timer(self, node: Node, timer: Hashable, delay: int) -> None:
+        """An entry of the agenda; the newest of a name is the one that counts."""
+        self.timers[timer] = self._entries + 1
+        self.board.timers[self.me] = len(self.timers)
+        self._at(self.now() + delay, partial(self._expire, timer, self._entries + 1))
+
+    def cancel_timer(self, node: Node, timer: Hashable) -> None:
+        """Its entry in the agenda finds nothing to do."""
+        self.timers.pop(timer, None)
+        self.board.timers[self.me] = len(self.timers)
+
+    def figures(self) -> dict[str, Any]:
+        """What this host counted, as plain data."""
+        return {
+            "meter": self.meter.to_json(),
+            "sent": asdict(self.sent),
+            "malformed": self.malformed,
+        }
+
+    def _at(self, time: int, call: Callable[[], None]) -> None:
+        self._entries += 1
+        heappush(self.agenda, (time, self._entries, call))
+
+    def _send(self, payload: bytes, to: frozenset[int] | None) -> None:
+        self.node.multicast(payload, self.now(), to)
+
+    def _expire(self, timer: Hashable, entry: int) -> None:
+        if self.timers.get(timer) == entry:
+            del self.timers[timer]
+            self.node.timeout(timer, self.now())
+            self.board.timers[self.me] = len(self.timers)
+
+    def _arrived(self) -> bool:
+        """Wait for a datagram, an order, or the next of what is to be done."""
+        self.alarm.set(self.start + self.agenda[0][0] if self.agenda else NEVER)
+        ready = [file for file, _ in self.poll.poll()]
+        if self.orders in ready:
+            for order in os.read(self.orders, 64):
+                does = self.node.join if order == JOIN[0] else self.node.leave
+                does(self.now())
+        return self.socket.fileno() in ready
+
+    def _receive(self, data: bytes, address: tuple[str, int]) -> None:
+        self.board.moved[self.me] += 1
+        sender = self.senders.get(address)
+        try:
+            message = self.codec.decode(data)
+        except WireError:
+            sender = None
+        if sender is None:
+            self.malformed += 1
+        else:
+            self.node.receive(message, sender, self.now())
+            self.board.deliveries[self.me] = self.meter.deliveries
+
+    def _encode(self, message: Message, receivers: int) -> bytes:
+        data = self.codec.encode(message)
+        if len(data) > LONGEST_DATAGRAM:
+            raise ValueError(
+                f"a message of {len(data)} bytes; a datagram holds {LONGEST_DATAGRAM} at most"
+            )
+        self.board.moved[self.me] += 1
+        fragments = len(frames(len(data), self.mtu, "udp"))
+        self.sent.add(receivers, fragments, message)
+        return data
+
+
+def _socket(me: int, port: int) -> socket.socket:
+    opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    # No path MTU discovery: large messages are cut into fragments, and all have an IP id.
+    opened.setsockopt(socket.IPPROTO_IP, 10, 0)  # IP_MTU_DISCOVER, IP_PMTUDISC_DONT
+    for option in (32, 33):  # SO_SNDBUFFORCE, SO_RCVBUFFORCE
+        opened.setsockopt(socket.SOL_SOCKET, option, BUFFER_BYTES)
+    opened.bind((host_ip(me), port))
+    return opened

@@ -1,0 +1,362 @@
+"""All hosts of a run: forked from one warm parent, started at one instant, stopped when it is quiet.
+
+A fork copies a process that has everything imported; starting Python once for each host would take
+longer than the run. A host enters its network namespace, opens its socket, and says that it is ready;
+when all have, they are told the instant at which the run's clock is zero. The run is over when no fault
+is to come, nobody has anything to do, no timer is set and no datagram has moved for a while.
+
+A host that is killed loses what it counted; its sends and deliveries are counted from its log.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import select
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TextIO
+
+from testbed.engines.mininet.hosts.counters import Board, LiveLog, cut_half_line, events_since
+from testbed.engines.mininet.hosts.fault_injector import Harm
+from testbed.engines.mininet.hosts.host import Host, StopHostError
+from testbed.engines.mininet.kernel.namespaces import enter
+from testbed.engines.mininet.plan import MULTICAST_IP, host_ip
+from testbed.errors import UserError
+from testbed.experiment import Experiment
+from testbed.experiment.network import Network, planned_sends
+from testbed.faults import Crash
+from testbed.node.meter import Meter, Sent
+from testbed.packets.framing import frames
+from testbed.runs.events import EventLog
+
+NS_PER_S = 1_000_000_000
+LEAD_NS = NS_PER_S // 2  # from the last host's word to the start
+PATIENCE_S = 60.0
+LONGEST_NS = 600 * NS_PER_S  # that timers may go on after the last of what was planned
+WARM_UP = b"warm up"
+WARM_UP_ROUNDS = 3
+WARM_UP_GAP_S = 0.005
+PR_SET_PDEATHSIG = 1
+
+libc = ctypes.CDLL(None)
+
+
+@dataclass
+class Child:
+    """A host's process, and the pipes to it."""
+
+    node: int
+    pid: int
+    orders: int
+    answers: TextIO
+
+    def end(self) -> None:
+        """Kill it, if it is still there, and let go of it."""
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        os.close(self.orders)
+        self.answers.close()
+
+
+class Hosts:
+    """The processes of all hosts, as a context: none is left when it ends."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        network: Network,
+        run: int,
+        directory: Path,
+        namespaces: Sequence[int],
+        awaited: Collection[int] = (),
+    ) -> None:
+        self.experiment = experiment
+        self.network = network
+        self.run_id = run
+        self.directory = directory
+        self.namespaces = namespaces  # a descriptor of each host's
+        self.children: dict[int, Child] = {}
+        self.start = 0
+        self.cold = 0  # warm-up datagrams that did not arrive
+        self.cut_short = False
+        self.board = Board(network.processes, awaited)
+        self._live = bool(awaited) or any(isinstance(fault, Crash) for fault in experiment.faults)
+        self._paused: set[int] = set()
+        self._killed: list[dict[str, Any]] = []  # the figures of those
+        self._begun: dict[int, int] = {}  # where in its log the last incarnation of a host begins
+        self.hosts = self._make(range(network.processes))
+
+    def __enter__(self) -> Hosts:
+        try:
+            for host in self.hosts:
+                self.children[host.me] = self._fork(host)
+            for child in self.children.values():
+                self._answer(child)
+            self._warm_all_up()
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        self._end()
+
+    def now(self) -> int:
+        """The run's clock, which stands at 0 until the start."""
+        return max(0, time.monotonic_ns() - self.start)
+
+    def run(
+        self, progress: Callable[[int, int], None], quiet_s: float, harm: Harm
+    ) -> list[dict[str, Any]]:
+        """Start all at one instant, wait until they are quiet, stop them; the figures of each."""
+        self.start = time.monotonic_ns() + LEAD_NS
+        harm.begin(self.start)
+        self._tell_all(b"%d" % self.start)
+        self._wait_for_quiet(progress, quiet_s, harm)
+        for child in self.children.values():
+            os.kill(child.pid, signal.SIGTERM)
+        for node in self._paused:
+            os.kill(self.children[node].pid, signal.SIGCONT)
+        answers = [json.loads(self._answer(child)) for child in self.children.values()]
+        return self._killed + answers
+
+    def kill(self, node: int) -> None:
+        """End a host's process at once; its log says so."""
+        self.children.pop(node).end()
+        self._paused.discard(node)
+        self.board.timers[node] = self.board.delivered[node] = 0
+        cut_half_line(self._events(node))
+        meter = Meter()
+        vars(meter).update(events_since(self._events(node), self._begun.get(node, 0)))
+        meter.counted["crashes"] += 1
+        self._killed.append({"meter": meter.to_json(), "sent": asdict(Sent()), "malformed": 0})
+        with self._event_log(node) as log:
+            log.crash(self.now(), node)
+
+    def restart(self, node: int) -> None:
+        """Start a host again, in its next incarnation; it sends what is still to be sent."""
+        incarnation = self.hosts[node].incarnation + 1
+        (host,) = self._make([node], incarnation, self.now())
+        host.meter.counted["restarts"] += 1
+        self.hosts[node] = host
+        with self._event_log(node) as log:
+            log.restart(self.now(), node, incarnation)
+        self._begun[node] = self._events(node).stat().st_size
+        child = self.children[node] = self._fork(host)
+        self._answer(child)
+        os.write(child.orders, b"%d" % self.start)
+
+    def pause(self, node: int) -> None:
+        """Let a host's process stand still."""
+        if node in self.children:
+            os.kill(self.children[node].pid, signal.SIGSTOP)
+            self._paused.add(node)
+
+    def resume(self, node: int) -> None:
+        """Let it go on, unless it has been killed."""
+        if node in self._paused:
+            os.kill(self.children[node].pid, signal.SIGCONT)
+            self._paused.remove(node)
+
+    def ask(self, node: int, order: bytes) -> None:
+        """Tell a host's application what to do, unless it has been killed."""
+        if node in self.children:
+            os.write(self.children[node].orders, order)
+
+    def _make(self, nodes: Sequence[int], incarnation: int = 0, since: int = 0) -> list[Host]:
+        """Hosts that know what they are to send from a time on."""
+        hosts = {
+            node: Host(
+                node,
+                self.experiment,
+                self.network,
+                self.run_id,
+                self._event_log(node),
+                self.board,
+                incarnation,
+            )
+            for node in nodes
+        }
+        workload, processes = self.experiment.workload, self.network.processes
+        sends = planned_sends(self.experiment, self.network)
+        self.last_send = sends[-1].at if sends else 0
+        self.most_deliveries = workload.most_deliveries(sends, processes)
+        warm_at = workload.warm_at(sends)
+        for host in hosts.values():
+            if since <= warm_at > 0:
+                host.will_count_from(warm_at)
+        for at, node, payload, to in sends:
+            if node in hosts and at >= since:
+                hosts[node].will_send(at, payload, to)
+        return list(hosts.values())
+
+    def _wait_for_quiet(
+        self, progress: Callable[[int, int], None], quiet_s: float, harm: Harm
+    ) -> None:
+        """Quiet is: all that was planned is over, and nothing moved between two looks."""
+        end = self.start + self.last_send
+        progress(0, end - self.start)
+        before = -1
+        while True:
+            self._sleep(quiet_s, harm)
+            moved = sum(self.board.moved)
+            now = time.monotonic_ns()
+            progress(min(now, end) - self.start, end - self.start)
+            planned = max(end, harm.latest)
+            over = now > planned and not harm.pending()
+            if over and self._at_rest(now - planned, moved == before):
+                return
+            self.cut_short = over and (
+                (now > planned + LONGEST_NS and self._timers_set())
+                or sum(self.board.deliveries) > self.most_deliveries
+            )
+            if self.cut_short:
+                return
+            before = moved
+
+    def _at_rest(self, since: int, still: bool) -> bool:
+        """Whether nothing moves and no timer is set; a protocol that never rests has its time."""
+        if self.experiment.protocol.rests:
+            return still and not self._timers_set()
+        return since > self.experiment.workload.settling
+
+    def _timers_set(self) -> bool:
+        awake = self.children.keys() - self._paused
+        return any(self.board.timers[node] for node in awake)
+
+    def _sleep(self, seconds: float, harm: Harm) -> None:
+        """Sleep, but do harm when it is due, and hear of a host that dies of something else."""
+        until = time.monotonic_ns() + round(seconds * NS_PER_S)
+        while (remaining := until - time.monotonic_ns()) > 0:
+            poll = select.poll()
+            speakers = {child.answers.fileno(): child for child in self.children.values()}
+            for number in (*speakers, *harm.files()):
+                poll.register(number, select.POLLIN)
+            ready = [number for number, _ in poll.poll(remaining / 1e6)]
+            for number in ready:
+                if number in speakers:
+                    raise UserError(self._died(speakers[number]))
+            if ready:
+                harm.advance()
+
+    def _events(self, node: int) -> Path:
+        return self.directory / "events" / f"h{node}.jsonl"
+
+    def _event_log(self, node: int) -> EventLog:
+        path = self._events(node)
+        return LiveLog(path, self.board) if self._live else EventLog(path)
+
+    def _log(self, node: int) -> Path:
+        return self.directory / "hosts" / f"h{node}.log"
+
+    def _tell_all(self, order: bytes) -> None:
+        for child in self.children.values():
+            os.write(child.orders, order)
+
+    def _warm_all_up(self) -> None:
+        """A switch may lose the very packet that it learns a flow from: once more, then."""
+        for _ in range(WARM_UP_ROUNDS):
+            self._tell_all(WARM_UP)
+            self.cold = sum(int(self._answer(child)) for child in self.children.values())
+            if not self.cold:
+                return
+
+    def _fork(self, host: Host) -> Child:
+        orders_in, orders_out = os.pipe()
+        answers_in, answers_out = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            status = 1
+            try:
+                _close_all_but(orders_in, answers_out, self.namespaces[host.me], self.board.bell)
+                self._be_the_host(host, orders_in, answers_out)
+                status = 0
+            except Exception:
+                traceback.print_exc()  # into the host's log, whose last line is what people see
+            finally:
+                os._exit(status)
+        os.close(orders_in)
+        os.close(answers_out)
+        return Child(host.me, pid, orders_out, os.fdopen(answers_in))
+
+    def _be_the_host(self, host: Host, orders: int, answers: int) -> None:
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        log = os.open(self._log(host.me), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.dup2(log, sys.stderr.fileno())
+        enter(self.namespaces[host.me])
+        host.open()
+        signal.signal(signal.SIGTERM, _stop)
+        os.write(answers, b"ready\n")
+        while (order := os.read(orders, 64)) == WARM_UP:
+            os.write(answers, b"%d\n" % self._warm_up(host))
+        if order:
+            host.run(int(order), orders)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        host.close()
+        os.write(answers, json.dumps(host.figures()).encode() + b"\n")
+
+    def _warm_up(self, host: Host) -> int:
+        """How many warm-up datagrams for this host are missing."""
+        others = [other.ways() for other in self.hosts if other is not host]
+        mine = {host_ip(host.me), MULTICAST_IP}
+        largest = host.largest()
+        whole = len(frames(largest, host.mtu, "udp")) == 1
+        time.sleep(host.me * WARM_UP_GAP_S)  # all at once would be too many questions at once
+        return host.warm_up(
+            sum(address in mine for ways in others for address in ways),
+            (1,) if whole else (1, largest),  # fragments are flows of their own
+        )
+
+    def _answer(self, child: Child) -> str:
+        if not _readable(child.answers, PATIENCE_S):
+            raise UserError(
+                f"the process of host h{child.node} hangs: no word in {PATIENCE_S:.0f} s"
+            )
+        line = child.answers.readline()
+        if not line:
+            raise UserError(self._died(child))
+        return line
+
+    def _died(self, child: Child) -> str:
+        log = self._log(child.node)
+        last = log.read_text(errors="replace").strip().splitlines()[-1:] if log.exists() else []
+        return (
+            f"the process of host h{child.node} died: {last[0] if last else 'no word'}; see {log}"
+        )
+
+    def _end(self) -> None:
+        for child in self.children.values():
+            child.end()
+        self.children.clear()
+        self.board.close()
+
+
+def _close_all_but(*kept: int) -> None:
+    """Let go of other hosts' pipes: a pipe ends when nobody holds its other end."""
+    first = 3
+    for number in sorted(kept):
+        os.closerange(first, number)
+        first = number + 1
+    os.closerange(first, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+
+
+def _readable(file: TextIO, seconds: float) -> bool:
+    poll = select.poll()  # unlike select() it knows any number of files
+    poll.register(file, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))
+
+
+def _stop(*_: object) -> None:
+    raise StopHostError

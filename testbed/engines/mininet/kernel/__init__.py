@@ -1,0 +1,1 @@
+"""What is asked of the Linux kernel: network namespaces, netlink, netem, timerfd, packet steering."""

@@ -1,0 +1,45 @@
+"""The figures of an emulated run, from its captures and its hosts' counters."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from testbed.check.fidelity import Troubles, judge, replay
+from testbed.experiment.network import Network
+from testbed.node.meter import Meter, Sent, summarise
+from testbed.packets.pcap import read_packets
+from testbed.runs.directory import RunDirectory, read_json
+
+
+def figures(network: Network, directory: RunDirectory) -> dict[str, Any]:
+    """The summary, as the simulator gives it; how true the network was goes into the manifest."""
+    raw = read_json(directory.path / "emulation.json", "the emulation did not end well")
+    interfaces = {int(index): tuple(ends) for index, ends in raw["interfaces"].items()}
+    packets = read_packets(directory.path / "packets")
+    troubles = Troubles(raw["conditions"], raw["start_unix_ns"])
+    carried, errors, overtaken = replay(packets, interfaces, network.graph, troubles)
+    carried = replace(carried, **raw["links"])
+    dropped = raw["capture_dropped"] + sum(raw["dropped"].values())
+    fidelity = judge(errors, dropped, carried.hops - len(errors), overtaken)
+    malformed = sum(host["malformed"] for host in raw["hosts"])
+    directory.manifest["fidelity"] = fidelity.to_json()
+    directory.manifest["start_unix_ns"] = raw["start_unix_ns"]
+    directory.manifest["counters"] = {
+        "captured": raw["captured"],
+        "capture_dropped": raw["capture_dropped"],
+        **raw["dropped"],
+        "upcalls": raw["upcalls"],
+        "warm_ups_missing": raw["warm_ups_missing"],
+        "malformed": malformed,
+        "cut_short": int(raw["cut_short"]),
+    }
+    sent = Sent()
+    for host in raw["hosts"]:
+        for key, value in host["sent"].items():
+            setattr(sent, key, getattr(sent, key) + value)
+    meter = Meter.merged(host["meter"] for host in raw["hosts"])
+    end = int(packets.time.max()) - raw["start_unix_ns"] if len(packets) else 0
+    summary = summarise(network.processes, end, meter, sent, carried)
+    del summary["packets_duplicated"]  # netem does not count them
+    return {**summary, "malformed": malformed, "fidelity": fidelity.verdict}

@@ -1,0 +1,1 @@
+"""Open vSwitch: its daemons, and the bridges that a plan needs."""

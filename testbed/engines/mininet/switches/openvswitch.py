@@ -1,0 +1,128 @@
+"""The Open vSwitch of a run: daemons of its own, in its own namespace and directory.
+
+The machine's Open vSwitch, if it has one, is neither needed nor touched, and two runs cannot meet. All
+bridges and ports are made by one transaction. Open vSwitch would remove the queues of an interface
+that becomes its port, unless the port's quality of service is "linux-noop": leave it alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.engines.mininet.switches.daemons import OpenVSwitchError, call_switch, open_vswitch
+from testbed.errors import UserError
+
+_VARIABLES = ("OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR")
+_PROGRAMS = ("ovs-vsctl", "ovs-ofctl", "ovs-vswitchd", "ovsdb-server", "ovsdb-tool")
+_NEVER_MS = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all bridges of a run share."""
+
+    controller: str | None
+    """The target of the OpenFlow controller, such as tcp:127.0.0.1:6653."""
+    datapath: str = "system"
+    """The kernel's; "netdev" is Open vSwitch's own, for a kernel that has none."""
+
+
+def check_installed() -> None:
+    """See that Open vSwitch is installed."""
+    for program in _PROGRAMS:
+        if shutil.which(program) is None:
+            raise UserError(
+                f"{program} is missing: run `apt-get install openvswitch-switch`, or choose the "
+                "engine simulate"
+            )
+
+
+@contextmanager
+def running(directory: Path) -> Iterator[None]:
+    """Run the daemons in the namespace that this thread is in; Open vSwitch's programs find them."""
+    before = {name: os.environ.get(name) for name in _VARIABLES}
+    os.environ.update(dict.fromkeys(_VARIABLES, str(directory)))
+    try:
+        with open_vswitch(directory):
+            yield
+    except OpenVSwitchError as error:
+        raise UserError(f"Open vSwitch does not start: {error}") from None
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def vsctl(words: Sequence[str]) -> str:
+    """Make one transaction, wait until it is carried out, and return what ovs-vsctl says."""
+    done = subprocess.run(
+        ["ovs-vsctl", "--timeout=600", *words], capture_output=True, text=True, check=False
+    )
+    if done.returncode or done.stderr:  # of a port that cannot be made it tells only so
+        raise UserError(f"ovs-vsctl failed: {' '.join(done.stderr.split()) or done.returncode}")
+    return done.stdout
+
+
+def port_numbers() -> dict[str, int]:
+    """The OpenFlow port number of each interface, by Open vSwitch's word; -1 if it failed."""
+    query = {"op": "select", "table": "Interface", "where": [], "columns": ["name", "ofport"]}
+    request = {"id": 0, "method": "transact", "params": ["Open_vSwitch", query]}
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as database:
+        database.connect(os.path.join(os.environ["OVS_RUNDIR"], "db.sock"))
+        database.sendall(json.dumps(request).encode())
+        answer = b""
+        while not answer.endswith(b"}") or answer.count(b"{") != answer.count(b"}"):
+            if not (more := database.recv(1 << 20)):
+                raise UserError("Open vSwitch's database does not answer: has its daemon died?")
+            answer += more
+    rows = json.loads(answer)["result"][0]["rows"]
+    return {row["name"]: row["ofport"] for row in rows if isinstance(row["ofport"], int)}
+
+
+def datapath_statistics() -> str:
+    """What Open vSwitch counted, as `ovs-appctl dpctl/show` prints it."""
+    return str(call_switch(Path(os.environ["OVS_RUNDIR"]), "dpctl/show", []))
+
+
+def quiet_words() -> list[str]:
+    """Settings of the daemon: no statistics of ports, no forgetting of flows."""
+    # Each would cost time again and again, with hundreds of ports.
+    settings = ("stats-update-interval", "max-idle")
+    words = [f"other_config:{setting}={_NEVER_MS}" for setting in settings]
+    return ["--", "set", "Open_vSwitch", ".", *words]
+
+
+def queues_words() -> list[str]:
+    """A quality of service that leaves queues alone; `bridge_words` refers to it."""
+    return ["--", "--id=@queues", "create", "QoS", "type=linux-noop"]
+
+
+def bridge_words(name: str, dpid: int, ports: Mapping[str, int], settings: Settings) -> list[str]:
+    """Make a bridge with its ports, where and how OpenFlow is to see them."""
+    words = ["--", "add-br", name, "--", "set", "bridge", name]
+    words += [
+        f"datapath_type={settings.datapath}",
+        f"other_config:datapath-id={dpid:016x}",
+        "other_config:disable-in-band=true",
+        "fail_mode=secure",
+        "protocols=OpenFlow13",
+    ]
+    if settings.controller:
+        words += ["--", f"--id=@controller-{name}", "create", "Controller"]
+        words += [f'target="{settings.controller}"', "max_backoff=1000", "inactivity_probe=0"]
+        words += ["--", "set", "bridge", name, f"controller=@controller-{name}"]
+    for interface, port in ports.items():
+        words += ["--", "add-port", name, interface]
+        words += ["--", "set", "interface", interface, f"ofport_request={port}"]
+        words += ["--", "set", "port", interface, "qos=@queues"]
+    return words

@@ -1,0 +1,130 @@
+"""Faults in the simulator: links change their condition, processes die, start again and stand still.
+
+A fault strikes between two events, never within one: a process that has begun to handle a message
+finishes before it dies. Its packets that are under way stay so. One that is started again while a
+pause of its predecessor still lasts does not stand still.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from testbed.experiment import Experiment
+from testbed.experiment.network import Network, fault_schedule
+from testbed.faults import Condition
+from testbed.node import Node
+from testbed.node.log import Log
+from testbed.protocols import Message
+
+if TYPE_CHECKING:
+    from testbed.engines.simulate.engine import Simulation
+
+
+class Faulty:
+    """Does to a simulation what its fault schedule says; an ``Engine`` for that schedule."""
+
+    def __init__(self, simulation: Simulation, experiment: Experiment, network: Network) -> None:
+        self.simulation = simulation
+        self.network = simulation.network
+        self.scheduler = simulation.network.scheduler
+        self.faults = fault_schedule(experiment, network.graph)
+        self.latest = 0  # when something was last done
+        self.next = self.scheduler.call_at(0, self._strike)
+        for node in range(network.processes):
+            self._connect(node)
+
+    def set_link(self, a: int, b: int, condition: Condition) -> None:
+        """Both directions alike."""
+        self.network.set_link(a, b, condition)
+
+    def kill(self, node: int) -> None:
+        """Nothing is left of the process."""
+        self.network.kill(node)
+        self.network.receivers[node] = _to_nobody
+        self.simulation.dead.add(node)
+        self.simulation.meter.counted["crashes"] += 1
+        self.simulation.log.crash(self.scheduler.now, node)
+
+    def start(self, node: int) -> None:
+        """A new process, which tells its peers first."""
+        simulation, now = self.simulation, self.scheduler.now
+        incarnation = simulation.nodes[node].protocol.place.incarnation + 1
+        fresh = simulation.nodes[node] = simulation.node(node, incarnation)
+        simulation.dead.discard(node)
+        simulation.meter.counted["restarts"] += 1
+        simulation.log.restart(now, node, incarnation)
+        self._connect(node)
+        fresh.start(now)
+
+    def pause(self, node: int) -> None:
+        """One that is dead cannot stand still."""
+        if node not in self.simulation.dead:
+            self.network.pause(node)
+
+    def resume(self, node: int) -> None:
+        """It catches up."""
+        self.network.resume(node)
+
+    def leave(self, node: int) -> None:
+        """As soon as it is awake."""
+        self._ask(node, Node.leave)
+
+    def join(self, node: int) -> None:
+        """As soon as it is awake."""
+        self._ask(node, Node.join)
+
+    def _ask(self, node: int, request: Callable[[Node, int], None]) -> None:
+        if node not in self.simulation.dead:
+            process = self.simulation.nodes[node]
+            self.network.when_awake(node, lambda: request(process, self.scheduler.now))
+
+    def _connect(self, node: int) -> None:
+        """Let a process receive, and its deliveries be counted if a fault waits for them."""
+        process = self.simulation.nodes[node]
+        if node in self.faults.awaited():
+            process.log = _Watched(process.log, partial(self._delivered, node))
+
+        def receive(message: Message, sender: int, now: int) -> None:
+            self.network.when_awake(
+                node, lambda: process.receive(message, sender, self.scheduler.now)
+            )
+
+        self.network.receivers[node] = receive
+
+    def _delivered(self, node: int, count: int) -> None:
+        self.faults.delivered(node, count, self.scheduler.now)
+        self._arm()
+
+    def _strike(self) -> None:
+        self.latest = self.scheduler.now
+        self.faults.advance(self.scheduler.now, self)
+        self._arm()
+
+    def _arm(self) -> None:
+        self.next.cancel()
+        due = self.faults.next()
+        if due is not None:
+            self.next = self.scheduler.call_at(max(due, self.scheduler.now), self._strike)
+
+
+class _Watched:
+    """A node's log that tells how many deliveries have been written to it."""
+
+    def __init__(self, log: Log, tell: Callable[[int], None]) -> None:
+        self.send, self.hold = log.send, log.hold
+        self.join, self.leave, self.note = log.join, log.leave, log.note
+        self.crash, self.restart = log.crash, log.restart
+        self._deliver, self._tell = log.deliver, tell
+        self._count = 0
+
+    def deliver(self, t: int, node: int, source: int, seq: int) -> None:
+        """Write it, and tell."""
+        self._deliver(t, node, source, seq)
+        self._count += 1
+        self._tell(self._count)
+
+
+def _to_nobody(message: Message, sender: int, now: int) -> None:
+    """What arrives at a dead process."""

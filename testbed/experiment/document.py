@@ -1,0 +1,324 @@
+"""The experiment file: TOML in, validated experiments out, one for each protocol that it names.
+
+A table is checked against the dataclass that it describes: [topology], [overlay] and [groups] against
+the model that they name in ``topologies``, [protocol] against the protocol's ``Settings``, [workload]
+against its model in ``testbed.workloads``. So a new model or protocol brings its own keys along.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar, Literal, get_type_hints
+
+import tomli_w
+from pydantic import TypeAdapter, ValidationError
+
+from testbed.errors import UserError
+from testbed.faults import FAULTS, Fault
+from testbed.packets.framing import Framing
+from testbed.protocols import PROTOCOLS, Place, Protocol
+from testbed.protocols.broken import BROKEN
+from testbed.protocols.channel import Reliable
+from testbed.topologies import GROUPINGS, MODELS, OVERLAYS, Links
+from testbed.topologies.routing import Metric
+from testbed.workloads import WORKLOADS, Bursts, Workload
+
+ENGINES = ("simulate", "mininet", "virtual", "auto")
+LONGEST_SHOWN = 60  # characters of a wrong value
+CHANNELS = {"raw": None, "reliable": Reliable.Settings}
+_REGISTRIES: dict[str, Mapping[str, Any]] = {
+    "protocol": PROTOCOLS | BROKEN,
+    "topology": MODELS,
+    "overlay": OVERLAYS,
+    "groups": GROUPINGS,
+    "workload": WORKLOADS,
+    "fault": FAULTS,
+}
+
+
+@dataclass(frozen=True)
+class Transport:
+    """How messages travel: the metric of routes, the packets that messages are cut into."""
+
+    routing: Metric = "hops"
+    framing: Framing = "udp"
+    mtu: int = 1500
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+    def __post_init__(self) -> None:
+        if not 68 <= self.mtu <= 65_535:
+            raise ValueError(f"mtu must be from 68 to 65535, not {self.mtu}")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One point: one protocol on one topology under one workload, with one seed."""
+
+    name: str
+    seed: int
+    engine: str
+    packets: Literal["counters", "full"]
+    protocol: type[Protocol]
+    settings: Any
+    topology: Any
+    links: Links
+    overlay: Any
+    transport: Transport
+    workload: Workload
+    groups: Any = None  # everybody receives everything, or what a workload's destinations say
+    channel: Reliable.Settings | None = None
+    faults: tuple[Fault, ...] = ()
+    file: Path | None = field(default=None, compare=False)
+
+    @property
+    def label(self) -> str:
+        """The protocol, and those of its settings that are not the defaults."""
+        defaults, settings = _plain(self.protocol.Settings()), _plain(self.settings)
+        changed = (
+            f"{key} {value:g}" if isinstance(value, float) else f"{key} {value}"
+            for key, value in settings.items()
+            if value != defaults.get(key)
+        )
+        return ", ".join([self.protocol.name, *changed])
+
+    def process(self, place: Place) -> Protocol:
+        """The protocol at one place, with a reliable channel beneath it if there is to be one."""
+        try:
+            protocol = self.protocol(place, self.settings)
+        except ValueError as error:
+            raise UserError(f"{self.file or self.name}: protocol: {error}") from None
+        return protocol if self.channel is None else Reliable(protocol, self.channel)
+
+    def to_toml(self) -> str:
+        """The experiment as resolved: running this file again is running this experiment."""
+        document: dict[str, Any] = {
+            "name": self.name,
+            "seed": self.seed,
+            "engine": self.engine,
+            "packets": self.packets,
+            "protocol": {"name": self.protocol.name, **_plain(self.settings)},
+            "topology": {"model": self.topology.model, **_plain(self.topology)},
+            "links": _plain(self.links),
+            "overlay": {"model": self.overlay.model, **_plain(self.overlay)},
+            "transport": _plain(self.transport),
+            "workload": {"model": self.workload.model, **_plain(self.workload)},
+            "channel": "raw"
+            if self.channel is None
+            else {"model": "reliable", **_plain(self.channel)},
+            "fault": [{"kind": fault.kind, **_plain(fault)} for fault in self.faults],
+        }
+        if self.groups is not None:
+            document["groups"] = {"model": self.groups.model, **_plain(self.groups)}
+        return tomli_w.dumps(document)
+
+
+@dataclass(frozen=True)
+class _Top:
+    """The keys of the file itself."""
+
+    name: str
+    topology: dict[str, Any]
+    protocol: dict[str, Any] | list[dict[str, Any]]
+    seed: int = 1
+    engine: str = "simulate"
+    packets: Literal["counters", "full"] = "counters"
+    links: dict[str, Any] = field(default_factory=dict)
+    overlay: dict[str, Any] = field(default_factory=lambda: {"model": "hypercube"})
+    groups: dict[str, Any] | None = None
+    transport: dict[str, Any] = field(default_factory=dict)
+    workload: dict[str, Any] = field(default_factory=lambda: {"model": Bursts.model})
+    channel: str | dict[str, Any] = "raw"
+    fault: list[dict[str, Any]] = field(default_factory=list)
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+
+def load(file: Path, **overrides: Any) -> list[Experiment]:
+    """The experiments of a file; ``overrides`` replace top-level keys."""
+    document = read_document(file)
+    document.update({key: value for key, value in overrides.items() if value is not None})
+    return parse(document, file)
+
+
+def read_document(file: Path) -> dict[str, Any]:
+    """What an experiment file says, not yet looked at."""
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{file}: no such file; examples are in scripts/experiments") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UserError(f"{file}: cannot be read as TOML: {error}") from None
+
+
+def parse(document: Mapping[str, Any], file: Path) -> list[Experiment]:
+    """The experiments of a document, one for each protocol that it names."""
+    top: _Top = _build(_Top, document, file, "")
+    if top.engine not in ENGINES:
+        raise _choice(file, "engine", top.engine, ENGINES)
+    tables = top.protocol if isinstance(top.protocol, list) else [top.protocol]
+    if not tables:
+        raise UserError(f"{file}: protocol is empty; name at least one of {_list(PROTOCOLS)}")
+    experiments = []
+    for table in tables:
+        protocol, settings = _pick(PROTOCOLS | BROKEN, table, file, "protocol", key="name")
+        experiments.append(
+            Experiment(
+                name=_name(top.name, file),
+                seed=top.seed,
+                engine=top.engine,
+                packets=top.packets,
+                protocol=protocol,
+                settings=_build(protocol.Settings, settings, file, "protocol"),
+                topology=_model(MODELS, _absolute(top.topology, file), file, "topology"),
+                links=_build(Links, top.links, file, "links"),
+                overlay=_model(OVERLAYS, top.overlay, file, "overlay"),
+                transport=_build(Transport, top.transport, file, "transport"),
+                workload=_model(WORKLOADS, top.workload, file, "workload"),
+                groups=top.groups and _model(GROUPINGS, top.groups, file, "groups"),
+                channel=_channel(top.channel, file),
+                faults=tuple(_fault(table, file) for table in top.fault),
+                file=file,
+            )
+        )
+    return experiments
+
+
+def key_types(table: str, content: Mapping[str, Any]) -> dict[str, Any]:
+    """The type of every key that a table may have; "" is the file itself.
+
+    Of a table whose model is not known, nothing is known.
+    """
+    classes: dict[str, Any] = {"": _Top, "links": Links, "transport": Transport}
+    if registry := _REGISTRIES.get(table):
+        chosen = registry.get(str(content.get(naming_key(table))))
+        cls = chosen.Settings if chosen and table == "protocol" else chosen
+    else:
+        cls = classes.get(table)
+    if cls is None:
+        return {}
+    hints = get_type_hints(cls)
+    return {field.name: hints[field.name] for field in dataclasses.fields(cls)}
+
+
+def naming_key(table: str) -> str:
+    """The key of a table that says which protocol or model or kind it is about."""
+    return {"protocol": "name", "fault": "kind"}.get(table, "model")
+
+
+def fits(kind: Any, value: Any) -> bool:
+    """Whether a key of this type takes this value."""
+    try:
+        _adapter(kind).validate_json(json.dumps(value, default=str), strict=True)
+    except ValidationError:
+        return False
+    return True
+
+
+def _name(name: str, file: Path) -> str:
+    if not name or not all(c.isalnum() or c in "._-" for c in name) or name.startswith("."):
+        raise UserError(
+            f"{file}: name = {name!r} names a directory: use letters, digits, '-', '_' and '.'"
+        )
+    return name
+
+
+def _absolute(table: dict[str, Any], file: Path) -> dict[str, Any]:
+    """A path in an experiment is meant from where the experiment is."""
+    if isinstance(path := table.get("path"), str):
+        return {**table, "path": str((file.parent / path).resolve())}
+    return table
+
+
+def _model(registry: Mapping[str, type], table: dict[str, Any], file: Path, where: str) -> Any:
+    cls, rest = _pick(registry, table, file, where, key="model")
+    return _build(cls, rest, file, where)
+
+
+def _channel(value: str | dict[str, Any], file: Path) -> Any:
+    table = {"model": value} if isinstance(value, str) else value
+    settings, rest = _pick(CHANNELS, table, file, "channel", key="model")
+    if settings is None and rest:
+        raise UserError(f"{file}: a raw channel has no settings, so not {_list(rest)} either")
+    return settings and _build(settings, rest, file, "channel")
+
+
+def _fault(table: dict[str, Any], file: Path) -> Any:
+    cls, rest = _pick(FAULTS, table, file, "fault", key="kind")
+    return _build(cls, rest, file, "fault")
+
+
+def _pick(
+    registry: Mapping[str, Any], table: dict[str, Any], file: Path, where: str, key: str
+) -> tuple[Any, dict[str, Any]]:
+    rest = dict(table)
+    name = rest.pop(key, None)
+    offered = [choice for choice in registry if choice not in BROKEN]
+    if name is None:
+        raise UserError(f"{file}: [{where}] needs the key {key!r}: one of {_list(offered)}")
+    if not isinstance(name, str) or name not in registry:
+        raise _choice(file, f"{where}.{key}", name, offered)
+    return registry[name], rest
+
+
+def _build(cls: Any, table: Mapping[str, Any], file: Path, where: str) -> Any:
+    """An instance of a dataclass from a table; what does not fit is told in one sentence."""
+    try:
+        return _adapter(cls).validate_json(json.dumps(table, default=str), strict=True)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        raise UserError(f"{file}: {_sentence(cls, problem, where)}") from None
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def _sentence(cls: Any, problem: Any, where: str) -> str:
+    path = [str(part) for part in problem["loc"]]
+    key = ".".join(([where] if where else []) + path)
+    table = f"[{where}]" if where else "the file"
+    match problem["type"]:
+        case "unexpected_keyword_argument" | "extra_forbidden":
+            known = [f.name for f in dataclasses.fields(cls)]
+            close = difflib.get_close_matches(path[-1], known, 1)
+            hint = f"did you mean {close[0]!r}?" if close else f"known are {_list(known)}"
+            return f"{table} has an unknown key {path[-1]!r}; {hint}"
+        case "missing" | "missing_argument":
+            return f"{table} needs the key {path[-1]!r}"
+        case "value_error":
+            return f"{where}: {problem['ctx']['error']}" if where else str(problem["ctx"]["error"])
+        case _:
+            should = problem["msg"].removeprefix("Input ")
+            value = problem["input"]
+            shown = (
+                text if len(text := repr(value)) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
+            )
+            return f"{key} = {shown}: {should[0].lower()}{should[1:]}{_sweep_hint(value)}"
+
+
+def _choice(file: Path, key: str, value: object, known: Sequence[str]) -> UserError:
+    close = difflib.get_close_matches(str(value), known, 1)
+    hint = _sweep_hint(value) or (f" (did you mean {close[0]!r}?)" if close else "")
+    return UserError(f"{file}: {key} = {value!r} is unknown; it is one of {_list(known)}{hint}")
+
+
+def _sweep_hint(value: object) -> str:
+    return "; a list of values to try is for `testbed sweep`" if isinstance(value, list) else ""
+
+
+def _list(names: Any) -> str:
+    return ", ".join(map(str, names))
+
+
+def _plain(instance: Any) -> dict[str, Any]:
+    """A dataclass as TOML can say it, which has no word for None."""
+    return {k: v for k, v in dataclasses.asdict(instance).items() if v is not None}

@@ -1,0 +1,1 @@
+"""Everything that can happen to three processes on leases with three tickets, within limits."""

@@ -1,0 +1,277 @@
+"""What one process on leases does next, worked out once for each of its states and stimuli.
+
+A state is kept as seen from now: times are what is left of them, in ``TICK``s of a part of a
+round, and what can no longer make a difference is set to one value. Poll numbers are given anew
+from time to time, in the same order. So the states of a run without end are finitely many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import fields, replace
+from functools import cache
+from operator import attrgetter
+from typing import Any, NamedTuple, cast
+
+from testbed.explore.choices import Script, all_ways
+from testbed.protocols.base import CancelTimer, Place, Send, SetTimer
+from testbed.protocols.cluster.tickets import Granted, Leases, LeaseSettings
+from testbed.protocols.cluster.tickets.exclusion import SILENCE
+from testbed.protocols.cluster.tickets.lease_messages import Alive, Register
+from testbed.protocols.cluster.tickets.voting import NOWHERE
+
+TICK = 2
+PROCESSES = TICKETS = 3
+FOUNDERS = {TICKETS - 1 - p: p for p in range(PROCESSES)}
+PLAIN = attrgetter(
+    *("voter", "state", "ticket", "wants_out", "number", "member", "clock", "polls", "question"),
+    *("L", "version", "proposal", "succ", "after", "confirmed", "silence", "pred", "unheard"),
+    *("lease_end", "quarantine_end", "linking_end", "part"),
+)
+WHOM = attrgetter("target", "after", "ended", "candidate", "waited", "fenced_at")
+ENDS = ("lease_end", "quarantine_end", "linking_end")
+IDLE: dict[str, Any] = {
+    **dict.fromkeys(ENDS, 0),
+    **dict.fromkeys(("silence", "part", "unheard", "version"), 0),
+    **dict.fromkeys(("L", "proposal"), ()),
+    **dict.fromkeys(("succ", "after"), NOWHERE),
+    "confirmed": False,
+    "pred": None,
+}
+Renumber = Callable[[int, int], int]
+Numbers = frozenset[tuple[int, int, int]]  # of whose polls which becomes which
+
+
+class Local(NamedTuple):
+    """A process, and when its timers are due."""
+
+    machine: Any
+    timers: tuple[tuple[Hashable, int], ...]
+
+
+class Outcome(NamedTuple):
+    """The number of the next state, what is sent to whom, and the (ticket, epoch)s granted."""
+
+    state: int
+    sends: tuple[tuple[int, int], ...]
+    grants: tuple[tuple[int, int], ...]
+
+
+def clone(machine: Any) -> Any:
+    """A copy that shares what is never changed in place."""
+    other = object.__new__(type(machine))
+    other.__dict__.update(machine.__dict__)
+    for name in ("registers", "fences", "ended", "waiting"):
+        setattr(other, name, getattr(machine, name).copy())
+    if (x := machine.exclusion) is not None:
+        other.exclusion = replace(x, reports=dict(x.reports))
+    return other
+
+
+def pictured(machine: Any) -> Hashable:
+    """All that makes a difference, as a value that can be hashed."""
+    x = machine.exclusion
+    return (
+        PLAIN(machine),
+        frozenset(machine.registers.items()),
+        frozenset(machine.fences.items()),
+        frozenset(machine.ended.items()),
+        tuple(machine.waiting.items()),
+        None if machine.offer is None else described(machine.offer),
+        None if x is None else (WHOM(x), frozenset(x.reports.items())),
+    )
+
+
+def described(message: Any) -> Hashable:
+    """A message as a value that can be hashed."""
+    return message.kind, message.source, *(getattr(message, name) for name in message.forms)
+
+
+def normal(machine: Any) -> None:
+    """Forget what makes no difference."""
+    for name in ENDS:
+        setattr(machine, name, max(getattr(machine, name), 0))
+    machine.unheard = min(machine.unheard, SILENCE + 1)
+    machine.silence = min(machine.silence, SILENCE)
+    machine.view, machine.contact = [None] * TICKETS, None  # so who joins may ask anybody
+    if machine.member is None:
+        vars(machine).update(IDLE)
+    if (q := machine.question) is not None:
+        votes = q.votes
+        if not q.lacking():
+            votes = frozenset((*q.register.voters, *q.register.proposed))
+        machine.question = q._replace(
+            asked_at=max(q.asked_at, -machine.settings.lease_ns), votes=votes
+        )
+    if (x := machine.exclusion) is not None:
+        x.fenced_at = (
+            0 if x.candidate is None else max(x.fenced_at, -machine.settings.quarantine_ns)
+        )
+
+
+def registers(value: Any, change: Renumber) -> Any:
+    """A value with other poll numbers in its registers."""
+    if isinstance(value, Register):
+        return value._replace(number=change(value.member.process, value.number))
+    if type(value) is tuple:
+        return tuple(registers(item, change) for item in value)
+    if isinstance(value, dict):
+        return {key: registers(item, change) for key, item in value.items()}
+    return value
+
+
+def renumber(machine: Any, change: Renumber) -> None:
+    """Give polls other numbers, wherever a process knows them."""
+    machine.polls = change(machine.me, machine.polls)
+    machine.registers = registers(machine.registers, change)
+    machine.ended = registers(machine.ended, change)
+    if (q := machine.question) is not None:
+        machine.question = q._replace(register=registers(q.register, change))
+    if (x := machine.exclusion) is not None:
+        x.reports = registers(x.reports, change)
+
+
+def readdress(message: Any, to: int, change: Renumber) -> Any:
+    """A message with other poll numbers; a vote has one of the process that it goes to."""
+    if isinstance(message, Alive):
+        return replace(message, number=change(to, message.number))
+    known = {f.name: getattr(message, f.name) for f in fields(message)}
+    changed = {name: registers(value, change) for name, value in known.items()}
+    return message if changed == known else replace(message, **changed)
+
+
+class Noted:
+    """Changes no number and notes them all."""
+
+    def __init__(self) -> None:
+        self.polls: set[tuple[int, int]] = set()
+
+    def __call__(self, process: int, number: int) -> int:
+        """The number as it is."""
+        self.polls.add((process, number))
+        return number
+
+
+class Steps:
+    """The states of single processes and the messages, by number, and what comes of what."""
+
+    def __init__(self, kind: type[Leases], parts: int) -> None:
+        self.kind = kind
+        self.rules = LeaseSettings(k=1, round_ns=parts * TICK, delay_ns=TICK // 2, parts=parts)
+        self.locals: list[Local] = []
+        self.messages: list[Any] = []
+        self.numbers: dict[Hashable, int] = {}
+        self.after = cache(self._after)
+        self.tick = cache(self._tick)
+        self.slowed = cache(self._slowed)
+        self.polls = cache(self._polls)
+        self.polls_told = cache(self._polls_told)
+        self.readdressed = cache(self._readdressed)
+        self.begun = cache(self._begun)
+
+    def number(self, local: Local) -> int:
+        """The number of a state."""
+        key = (pictured(local.machine), local.timers)
+        number = self.numbers.setdefault(key, len(self.locals))
+        if number == len(self.locals):
+            self.locals.append(local)
+        return number
+
+    def message(self, message: Any) -> int:
+        """The number of a message."""
+        number = self.numbers.setdefault(described(message), len(self.messages))
+        if number == len(self.messages):
+            self.messages.append(message)
+        return number
+
+    def _begun(self, p: int, incarnation: int) -> Outcome:
+        """A process that starts."""
+        place = Place(p, PROCESSES, rng=cast(Any, Script()), incarnation=incarnation)
+        machine = self.kind(place, TICKETS, FOUNDERS, self.rules)
+        return self.drain(machine, {}, machine.start(0))
+
+    def _after(self, state: int, *stimulus: Any) -> tuple[Outcome, ...]:
+        """All that may come of a stimulus, whichever way random choices fall."""
+        return all_ways(lambda script: self.play(state, script, stimulus))
+
+    def play(
+        self, state: int, script: tuple[int, ...], stimulus: tuple[Any, ...]
+    ) -> tuple[Outcome, list[int]]:
+        """What comes of one stimulus when random choices follow a script."""
+        before = self.locals[state]
+        machine, timers = clone(before.machine), dict(before.timers)
+        rng = machine.place.rng
+        rng.script, rng.arity = script, []
+        match stimulus:
+            case ("receive", sender, number):
+                effects = machine.receive(self.messages[number], sender, 0)
+            case ("timeout", timer):
+                del timers[timer]
+                effects = machine.timeout(timer, 0)
+            case (operation,):
+                effects = getattr(machine, operation)(0)
+        return self.drain(machine, timers, effects), rng.arity
+
+    def drain(self, machine: Any, timers: dict[Hashable, int], effects: Iterator[Any]) -> Outcome:
+        """Perform the effects of a process; the outcome."""
+        sends: list[tuple[int, int]] = []
+        grants: list[tuple[int, int]] = []
+        for effect in effects:
+            match effect:
+                case Send(peers, message):
+                    sends += [(peer, self.message(message)) for peer in peers]
+                case SetTimer(timer, delay):
+                    timers[timer] = delay // TICK
+                case CancelTimer(timer):
+                    timers.pop(timer, None)
+                case Granted(ticket, epoch, _):
+                    grants.append((ticket, epoch))
+        normal(machine)
+        local = Local(machine, tuple(sorted(timers.items())))
+        return Outcome(self.number(local), tuple(sends), tuple(grants))
+
+    def _tick(self, state: int, numbers: Numbers) -> int:
+        """A tick later, with new numbers for polls; a timer that is due stays so."""
+        before = self.locals[state]
+        machine = clone(before.machine)
+        for name in ENDS:
+            setattr(machine, name, getattr(machine, name) - TICK)
+        if (q := machine.question) is not None:
+            machine.question = q._replace(asked_at=q.asked_at - TICK)
+        if machine.exclusion is not None:
+            machine.exclusion.fenced_at -= TICK
+        normal(machine)
+        new = {(p, before): after for p, before, after in numbers}
+        if new:
+            renumber(machine, lambda p, n: new.get((p, n), n))
+        timers = tuple((timer, max(left - 1, 0)) for timer, left in before.timers)
+        return self.number(Local(machine, timers))
+
+    def _slowed(self, state: int) -> int:
+        """The clock is a tick behind; what is over stays so."""
+        before = self.locals[state]
+        machine = clone(before.machine)
+        for name in ENDS:
+            if getattr(machine, name):
+                setattr(machine, name, getattr(machine, name) + TICK)
+        if (q := machine.question) is not None:
+            machine.question = q._replace(asked_at=q.asked_at + TICK)
+        if machine.exclusion is not None:
+            machine.exclusion.fenced_at += TICK
+        normal(machine)
+        return self.number(Local(machine, tuple((t, left + 1) for t, left in before.timers)))
+
+    def _polls(self, state: int) -> frozenset[tuple[int, int]]:
+        """The processes and numbers of all polls that a process knows."""
+        noted = Noted()
+        renumber(clone(self.locals[state].machine), noted)
+        return frozenset(noted.polls)
+
+    def _polls_told(self, message: int, to: int) -> frozenset[tuple[int, int]]:
+        noted = Noted()
+        readdress(self.messages[message], to, noted)
+        return frozenset(noted.polls)
+
+    def _readdressed(self, message: int, to: int, numbers: Numbers) -> int:
+        new = {(p, before): after for p, before, after in numbers}
+        return self.message(readdress(self.messages[message], to, lambda p, n: new.get((p, n), n)))

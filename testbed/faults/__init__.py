@@ -1,0 +1,38 @@
+"""Faults by name, and the schedule that tells an engine when each begins and ends."""
+
+from testbed.faults.kinds import (
+    FAULTS,
+    Condition,
+    Crash,
+    Duplication,
+    Fault,
+    Join,
+    Leave,
+    LinkDown,
+    Loss,
+    Pause,
+    RatedFault,
+    Reordering,
+    Slow,
+    Trigger,
+)
+from testbed.faults.schedule import Actuator, FaultSchedule
+
+__all__ = [
+    "FAULTS",
+    "Actuator",
+    "Condition",
+    "Crash",
+    "Duplication",
+    "Fault",
+    "FaultSchedule",
+    "Join",
+    "Leave",
+    "LinkDown",
+    "Loss",
+    "Pause",
+    "RatedFault",
+    "Reordering",
+    "Slow",
+    "Trigger",
+]

@@ -1,0 +1,126 @@
+"""What goes wrong in a run and when: the faults of an experiment in order of time, for any engine."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from heapq import heappop, heappush
+from typing import Protocol as Interface
+
+import networkx as nx
+
+from testbed.faults.kinds import (
+    Condition,
+    Crash,
+    Fault,
+    Join,
+    Leave,
+    Link,
+    LinkFault,
+    Pause,
+    Target,
+)
+from testbed.protocols import NS_PER_MS
+
+
+class Actuator(Interface):
+    """What an engine can do to its network and processes."""
+
+    def set_link(self, a: int, b: int, condition: Condition) -> None:
+        """From now on the link is like this; a < b."""
+
+    def kill(self, node: int) -> None:
+        """The process is gone at once, with all that it knew."""
+
+    def start(self, node: int) -> None:
+        """It begins anew, in its next incarnation."""
+
+    def pause(self, node: int) -> None:
+        """It does nothing until it is resumed; what arrives waits."""
+
+    def resume(self, node: int) -> None:
+        """It goes on."""
+
+    def leave(self, node: int) -> None:
+        """Its application asks the protocol to be a member no longer."""
+
+    def join(self, node: int) -> None:
+        """Its application asks the protocol to become a member."""
+
+
+class FaultSchedule:
+    """The faults of one run: those to come, and those that there are."""
+
+    def __init__(
+        self, faults: Iterable[Fault], graph: nx.Graph[int], rng: random.Random, duration: int
+    ) -> None:
+        self._due: list[tuple[int, int, bool, Fault, Target]] = []  # (when, order, begins, …)
+        self._entries = 0
+        self._triggers: defaultdict[int, list[tuple[int, Fault, Target]]] = defaultdict(list)
+        self._links: defaultdict[Link, list[LinkFault]] = defaultdict(list)
+        self._down: Counter[tuple[str, int]] = Counter()
+        for fault in faults:
+            if fault.when is not None:
+                if fault.when.node not in graph:
+                    raise ValueError(f"there is no node {fault.when.node}")
+                entry = (fault.when.delivered, fault, fault.target(graph, rng))
+                self._triggers[fault.when.node].append(entry)
+                continue
+            for at in fault.begins(duration, rng):
+                self._push(at, True, fault, fault.target(graph, rng))
+
+    def next(self) -> int | None:
+        """When something changes next, as far as is known."""
+        return self._due[0][0] if self._due else None
+
+    def awaited(self) -> frozenset[int]:
+        """The nodes whose deliveries may trigger a fault."""
+        return frozenset(self._triggers)
+
+    def advance(self, now: int, actuator: Actuator) -> None:
+        """Do all that is due."""
+        while self._due and self._due[0][0] <= now:
+            at, _, begins, fault, target = heappop(self._due)
+            self._change(begins, fault, target, actuator)
+            if begins and fault.for_ms is not None:
+                self._push(at + round(fault.for_ms * NS_PER_MS), False, fault, target)
+
+    def delivered(self, node: int, count: int, now: int) -> None:
+        """A node has delivered so many messages by now; what that triggers is due at once."""
+        waiting = self._triggers.get(node, [])
+        for entry in [entry for entry in waiting if entry[0] <= count]:
+            waiting.remove(entry)
+            self._push(now, True, *entry[1:])
+        if not waiting:
+            self._triggers.pop(node, None)
+
+    def _push(self, at: int, begins: bool, fault: Fault, target: Target) -> None:
+        self._entries += 1
+        heappush(self._due, (at, self._entries, begins, fault, target))
+
+    def _change(self, begins: bool, fault: Fault, target: Target, actuator: Actuator) -> None:
+        if isinstance(fault, LinkFault):
+            for link in target.links:
+                active = self._links[link]
+                active.append(fault) if begins else active.remove(fault)
+                actuator.set_link(*link, condition_under(active))
+            return
+        key = (fault.kind, target.node)
+        self._down[key] += 1 if begins else -1
+        if self._down[key] == int(begins):  # the first of them begins, or the last one ends
+            onset, end = {
+                Crash.kind: (actuator.kill, actuator.start),
+                Pause.kind: (actuator.pause, actuator.resume),
+                Leave.kind: (actuator.leave, actuator.join),
+                Join.kind: (actuator.join, actuator.leave),
+            }[fault.kind]
+            (onset if begins else end)(target.node)
+
+
+def condition_under(faults: Iterable[LinkFault]) -> Condition:
+    """What a link is like under these faults."""
+    condition = Condition()
+    for fault in faults:
+        condition = fault.worsen(condition)
+    return condition

@@ -1,0 +1,1 @@
+"""Packets: how messages are framed, captured, stored as pcap and decoded."""

@@ -1,0 +1,323 @@
+"""Reads captures in bulk: finds the records of a pcap file, splits it, decodes packets into columns.
+
+A pcap file has no marks between its records: each header only says how long its record is. To begin
+in the middle, all offsets of a stretch as long as the longest record are tried, and those stay whose
+chain of well-formed headers goes on and on. The true chain is always among them, so a place that all
+of them come through is a true one. Where there is none, because a payload looks like a capture, the
+records are walked from the last known place. After damage the same search finds the next record.
+
+A header is well-formed if its fraction of a second is less than a second, and if it captured no more
+than the packet's length, which is at least a byte and at most ``LONGEST``.
+"""
+
+from __future__ import annotations
+
+import glob
+import logging
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from testbed.errors import UserError
+from testbed.packets.headers import COLUMNS, LINKS, LINUX_SLL2, PAD, Columns, Headers, rows
+
+FILE_HEADER = struct.Struct("IHHiIII")
+RECORD = np.dtype([("seconds", "u4"), ("fraction", "u4"), ("captured", "u4"), ("length", "u4")])
+# magic in the file's byte order: fractions in a second
+MAGICS = {0xA1B2C3D4: 1_000_000, 0xA1B23C4D: 1_000_000_000}
+PCAPNG = b"\x0a\x0d\x0d\x0a"
+CAPTURED_MOST = 262_144  # libpcap reads no longer records
+LONGEST = 1 << 20  # bytes of a packet; Linux hands over at most half of that in one piece
+BLOCK_BYTES = 4 << 20
+REACH_LEAST = 2 * CAPTURED_MOST + (64 << 10)  # how far chains are followed
+REACH_MOST = 16 << 20
+
+Offsets = NDArray[np.int64]
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A stretch of a capture, from the beginning of a record to that of another, or the end."""
+
+    start: int
+    end: int
+    lost: int = 0  # bytes before the start that could not be read
+
+
+@dataclass(frozen=True)
+class Capture:
+    """A pcap file whose header has been read."""
+
+    path: str
+    size: int
+    order: Literal["<", ">"]  # of bytes
+    fractions: int  # in a second
+    link: int
+
+    def read(self, at: int, size: int) -> bytearray:
+        """The bytes at a place, and some zeros; what the file has no more is zero too."""
+        data = bytearray(size + PAD)
+        with open(self.path, "rb") as file:
+            file.seek(at)
+            file.readinto(memoryview(data)[:size])
+        return data
+
+    def well_formed(self, data: bytearray, at: Offsets) -> NDArray[np.bool_]:
+        """Which of these places in the data look like a record's header."""
+        header = rows(data, at, RECORD.newbyteorder(self.order))
+        return self._plausible(header["fraction"], header["captured"], header["length"])
+
+    def _plausible(
+        self, fraction: NDArray[np.uint32], captured: NDArray[np.uint32], length: NDArray[np.uint32]
+    ) -> NDArray[np.bool_]:
+        return (
+            (captured <= CAPTURED_MOST)
+            & (length - np.uint32(1) < LONGEST)  # zero wraps around
+            & (captured <= length)
+            & (fraction < self.fractions)
+        )
+
+    def walk(self, data: bytearray) -> tuple[list[int], int]:
+        """Places of the headers in the data if a record begins at its start, and where they lead."""
+        captured = struct.Struct(self.order + "I").unpack_from
+        last = len(data) - PAD - RECORD.itemsize
+        found = []
+        at = 0
+        while at <= last:
+            found.append(at)
+            at += 16 + captured(data, at + 8)[0]
+        return found, at
+
+    def chains(self, start: int, size: int) -> dict[int, int]:
+        """Where well-formed headers are in a stretch, and where each leads; only lasting chains."""
+        size = min(size, self.size - start)
+        data = self.read(start, size)
+        count = max(0, size - RECORD.itemsize + 1)
+        fraction, captured, length = (
+            np.ndarray(count, self.order + "u4", data, offset, (1,)) for offset in (4, 8, 12)
+        )
+        at = np.flatnonzero(self._plausible(fraction, captured, length))
+        leads = at + RECORD.itemsize + captured[at]
+        lasting: dict[int, int] = {}
+        for here, there in zip(at[::-1].tolist(), leads[::-1].tolist(), strict=True):
+            if there >= count or start + there in lasting:
+                lasting[start + here] = start + there
+        return lasting
+
+    def boundary(self, start: int, stop: int, known: int | None = None) -> int | None:
+        """A place from ``start`` on where a record begins that ends by ``stop``, if there is one.
+
+        With a ``known`` place before it, one that is certain unless the file is damaged; where the
+        chains leave a doubt, the records are walked from there. Without, the first that is likely.
+        """
+        while start < stop:
+            window = start + RECORD.itemsize + CAPTURED_MOST
+            chains, first, common = self._search(start, window)
+            likely = min((at for at in first if chains[at] <= stop), default=None)
+            if first and known is None:
+                return likely
+            if common is not None:
+                return common if chains[common] <= stop else None
+            if first and known is not None:
+                walked = self._walk_to(known, start)
+                return likely if walked is None else walked if self._end(walked) else None
+            start = window
+        return None
+
+    def _search(self, start: int, window: int) -> tuple[dict[int, int], list[int], int | None]:
+        """Chains from a place on, where those in the window begin, and where they all meet."""
+        reach = REACH_LEAST
+        while True:
+            chains = self.chains(start, reach)
+            first = [at for at in chains if at < window]
+            common = _meeting(chains, first)
+            if common is not None or not first or reach >= min(REACH_MOST, self.size - start):
+                return chains, first, common
+            reach *= 4
+
+    def _walk_to(self, at: int, goal: int) -> int | None:
+        """The first record from the goal on, walking from a known one; None after damage."""
+        while at < goal:
+            data = self.read(at, min(BLOCK_BYTES, self.size - at))
+            found, leads = self.walk(data)
+            if not found or not self.well_formed(data, np.array(found)).all():
+                return None
+            at += next((place for place in found if at + place >= goal), leads)
+        return at if at < self.size else None
+
+    def parts(self, part_bytes: int) -> list[Part]:
+        """Parts of about so many bytes, each with a packet in it; together they are the file."""
+        header = FILE_HEADER.size
+        first = header if self._end(header) else self.boundary(header + 1, self.size)
+        if first is None:
+            return []
+        starts = [first]
+        last = (
+            self.size - RECORD.itemsize - CAPTURED_MOST
+        )  # later it may be the end that comes next
+        for nominal in range(first + part_bytes, last + 1, part_bytes):
+            if nominal >= self._end(starts[-1]):
+                found = self.boundary(nominal, self.size, starts[-1])
+                if found is None:
+                    break
+                starts.append(found)
+        ends = [*starts[1:], self.size]
+        lost = [first - header] + [0] * len(ends)
+        return [Part(*part) for part in zip(starts, ends, lost, strict=False)]
+
+    def _end(self, at: int) -> int:
+        """Where a record ends, or 0 if there is none, or only a piece of one."""
+        data = self.read(at, RECORD.itemsize)
+        _, leads = self.walk(data)
+        whole = self.well_formed(data, np.zeros(1, np.int64))[0] and at + leads <= self.size
+        return at + leads if whole else 0
+
+    def records(self, part: Part) -> Iterator[tuple[bytearray, Offsets, Offsets]]:
+        """The part in blocks: bytes, the places of records in them, and bytes lost beside each.
+
+        The last two records of a block come with the next: a record counts when the next is seen to
+        be well-formed, and so there always is one before it that can be charged with what is lost.
+        """
+        at, lost = part.start, part.lost
+        while at < part.end:
+            size = min(BLOCK_BYTES, part.end - at)
+            data = self.read(at, size)
+            found, leads = self.walk(data)
+            places = np.array(found)
+            good = self.well_formed(data, places)
+            if good.all() and at + size < part.end:
+                keep, gap, onward = len(found) - 2, 0, at + found[-2]
+            elif good.all() and leads == size:
+                keep, gap, onward = len(found), 0, part.end
+            else:
+                sound = int(np.argmin(good)) if not good.all() else len(found) - (leads > size)
+                bad = found[sound] if sound < len(found) else leads
+                keep, gap, onward = self._beyond(part, at, found[:sound], bad)
+            beside = np.zeros(keep, np.int64)
+            if keep:
+                beside[0], lost = lost, 0
+                beside[-1] += gap
+            else:
+                lost += gap
+            yield data, places[:keep], beside
+            at = onward
+
+    def _beyond(self, part: Part, at: int, sound: list[int], bad: int) -> tuple[int, int, int]:
+        """After damage: how many records stay, how many bytes are lost, and where to go on.
+
+        The last record before the damage may itself be the one whose length is wrong.
+        """
+        found = self.boundary(at + sound[-1] + 1, part.end)
+        if found is not None and found < at + bad:
+            return len(sound) - 1, found - at - sound[-1], found
+        onward = part.end if found is None else found
+        return len(sound), onward - at - bad, onward
+
+    def columns(self, part: Part, names: Sequence[str]) -> Iterator[Columns]:
+        """The part's packets as columns, some thousand packets at a time; nulls are masked."""
+        record = RECORD.newbyteorder(self.order)
+        nanoseconds = 1_000_000_000 // self.fractions
+        for data, places, lost in self.records(part):
+            headers = Headers(data, places, record, nanoseconds, LINKS[self.link], lost)
+            yield {name: headers.column(name) for name in names}
+
+
+def _meeting(chains: dict[int, int], first: list[int]) -> int | None:
+    """The first place through which all the chains come that begin at these places."""
+    through = dict.fromkeys(first, 1)
+    for at in sorted(chains):
+        if through.get(at) == len(first):
+            return at
+        if at in through:
+            through[chains[at]] = through.get(chains[at], 0) + through[at]
+    return None
+
+
+def open_capture(path: Path | str) -> Capture:
+    """Read a file's header; a UserError says what is wrong with it."""
+    try:
+        with open(path, "rb") as file:
+            header = file.read(FILE_HEADER.size)
+            size = file.seek(0, 2)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    if header[:4] == PCAPNG:
+        raise UserError(
+            f"{path}: a pcapng capture; convert it to pcap with: editcap -F nsecpcap {path} NEW"
+        )
+    if len(header) < FILE_HEADER.size:
+        what = f"only {len(header)} bytes" if header else "empty"
+        raise UserError(f"{path}: {what}; a pcap capture begins with {FILE_HEADER.size} bytes")
+    order: Literal["<", ">"] = "<" if header[0] in (0xD4, 0x4D) else ">"
+    magic, *_, link = struct.unpack(order + FILE_HEADER.format, header)
+    if magic not in MAGICS:
+        raise UserError(f"{path}: not a nanosecond capture nor one in microseconds (pcap)")
+    link &= 0xFFFF  # above are flags
+    if link not in LINKS:
+        known = ", ".join(f"{name} ({number})" for number, (name, *_) in LINKS.items())
+        raise UserError(f"{path}: packets of link type {link}; known are {known}")
+    return Capture(str(path), size, order, MAGICS[magic], link)
+
+
+def open_captures(paths: Iterable[Path | str]) -> list[Capture]:
+    """The captures that files, directories and globs name; in a directory those named ``*.pcap``.
+
+    Each must be a capture. Only where a directory or a glob has a file that is too short for a
+    header, because nothing was captured before something was stopped, a warning tells that it is
+    left out.
+    """
+    captures = []
+    for path in paths:
+        if Path(path).is_file():
+            captures.append(open_capture(path))
+            continue
+        pattern = f"{glob.escape(str(path))}/*.pcap" if Path(path).is_dir() else str(path)
+        files = [file for file in sorted(glob.glob(pattern)) if Path(file).is_file()]
+        if not files:
+            raise UserError(f"{path}: no captures; was the run emulated to its end?")
+        for file in files:
+            if Path(file).stat().st_size < FILE_HEADER.size:
+                log.warning("%s: left out, it is too short for a capture", file)
+            else:
+                captures.append(open_capture(file))
+    return captures
+
+
+@dataclass(frozen=True)
+class Packets:
+    """Columns: when and where a packet came in, and what its IP header says."""
+
+    time: Offsets  # nanoseconds since 1970
+    interface: Offsets  # the kernel's number of the interface
+    length: Offsets  # of the IP packet
+    source: Offsets  # IP addresses, as numbers
+    destination: Offsets
+    identification: Offsets
+    fragment: Offsets  # offset in bytes of an IP fragment
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+
+def read_packets(directory: Path) -> Packets:
+    """The IP packets of all captures of a run's ``packets`` directory, in the order of capture."""
+    names = ["time", "interface", "ip_length", "source_ip", "destination_ip"]
+    names += ["identification", "fragment_offset"]
+    blocks = [[np.empty(0, np.int64)] * len(names)]
+    for capture in open_captures([directory]):
+        if capture.link != LINUX_SLL2:
+            raise UserError(f"{capture.path}: not a capture of cooked packets (SLL2)")
+        for part in capture.parts(capture.size):
+            for block in capture.columns(part, names):
+                is_ip = ~np.ma.getmaskarray(block["ip_length"])
+                blocks.append([block[name].data[is_ip].astype(np.int64) for name in names])
+    return Packets(*(np.concatenate(column) for column in zip(*blocks, strict=True)))
+
+
+__all__ = ["COLUMNS", "Capture", "Packets", "Part", "open_capture", "open_captures", "read_packets"]

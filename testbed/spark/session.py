@@ -1,0 +1,190 @@
+"""A Spark session: quiet, on this machine or a cluster's, and gone when its context ends."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Timer
+from typing import IO, TYPE_CHECKING, Any
+
+from testbed.engines.needs import JAVA, java
+from testbed.errors import UserError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).parents[2]
+MASTERS = re.compile(
+    r"local(\[(\d+|\*)(, *\d+)?\])?|local-cluster\[[\d, ]+\]|yarn|k8s://.+"
+    r"|spark://[^:/,]+:\d+(,[^:/,]+:\d+)*"
+)
+PROBE_S = 5
+SMALL = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
+ANSWER_S = 300  # Spark itself asks a silent master for a minute, once it has started
+
+
+@contextmanager
+def session(
+    master: str = "local[*]", memory: str = "1g", small: bool = False
+) -> Iterator[SparkSession]:
+    """A Spark session; inside another such context it is the same one.
+
+    Where there is little to do, most of Spark's time goes into compiling what it will do; for
+    ``small`` data it does not, which takes half the time.
+
+    What the Java process writes is kept from the terminal: what goes wrong is told by exceptions.
+    A ``UserError`` that is raised in one of Spark's Python processes comes out as such.
+    """
+    _check(master)
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        yield active
+        return
+    with tempfile.TemporaryFile() as log:
+        settings = _settings(master, memory) | (SMALL if small else {})
+        gateway = _launch(settings, log)
+        try:
+            spark = _connect(master, gateway)
+            spark.conf.set(
+                "spark.sql.shuffle.partitions", 2 * spark.sparkContext.defaultParallelism
+            )
+            try:
+                with user_errors():
+                    yield spark
+            finally:
+                spark.stop()
+        finally:
+            _end(gateway)
+            SparkContext._gateway = SparkContext._jvm = None
+
+
+@contextmanager
+def user_errors() -> Iterator[None]:
+    """Take the sentence of a ``UserError`` out of what Spark makes of it."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        told = re.search(r"\bUserError: (.+)", str(error))
+        if told is None:
+            raise
+        raise UserError(told[1].strip()) from None
+
+
+def _check(master: str) -> None:
+    """All that can be known to be wrong before Java is started."""
+    try:
+        import pyspark  # noqa: F401
+    except ImportError:
+        raise UserError("PySpark is not installed; scripts/setup installs it") from None
+    if not MASTERS.fullmatch(master):
+        raise UserError(
+            f"{master!r} is no Spark master; local[2], local[*], spark://HOST:PORT, yarn or "
+            "k8s://URL would be"
+        )
+    found = java()
+    if not found.ok:
+        raise UserError(f"Spark needs Java {JAVA} or later, here: {found.detail}; {found.remedy}")
+    if master.startswith("spark://"):
+        _probe(master)
+
+
+def _probe(master: str) -> None:
+    for address in master.removeprefix("spark://").split(","):
+        host, _, port = address.partition(":")
+        with suppress(OSError, OverflowError):
+            socket.create_connection((host, int(port)), PROBE_S).close()
+            return
+    raise UserError(f"{master}: no answer; is there a Spark master (sbin/start-master.sh)?")
+
+
+def _settings(master: str, memory: str) -> dict[str, str]:
+    settings = {
+        "spark.app.name": "testbed digest",
+        "spark.master": master,
+        "spark.driver.memory": memory,
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.executorEnv.PYTHONPATH": str(ROOT),
+    }
+    if master.startswith("local"):
+        settings |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+    return settings
+
+
+def _launch(settings: dict[str, str], log: IO[bytes]) -> Any:
+    """Start the Java process; it ends when this one does, however that comes."""
+    from pyspark import SparkConf, java_gateway
+    from pyspark.errors import PySparkRuntimeError
+
+    launch: Any = java_gateway.launch_gateway
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    if "spark.driver.bindAddress" in settings:
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    conf = SparkConf(loadDefaults=False).setAll([*settings.items()])
+    try:
+        return launch(conf, {"stdout": log, "stderr": log})
+    except PySparkRuntimeError:
+        log.seek(0)
+        lines = log.read().decode(errors="replace").strip().splitlines()
+        raise UserError(f"Spark's Java process did not start: {(lines or ['?'])[-1]}") from None
+
+
+def _connect(master: str, gateway: Any) -> SparkSession:
+    """A Spark session, unless the master says nothing."""
+    from py4j.protocol import Py4JError
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
+
+    giving_up = Timer(ANSWER_S, gateway.proc.kill)
+    if master.startswith("spark://"):
+        giving_up.start()
+    try:
+        return SparkSession(SparkContext(conf=SparkConf(_jvm=gateway.jvm), gateway=gateway))
+    except (Py4JError, OSError) as error:
+        if giving_up.finished.is_set() or "stopped SparkContext" in (cause := _cause(error)):
+            raise UserError(
+                f"{master}: takes connections, but does not answer as a Spark master"
+            ) from None
+        raise UserError(f"{master}: Spark does not start there: {cause}") from None
+    finally:
+        giving_up.cancel()
+
+
+def _cause(error: Exception) -> str:
+    """The first line that Java's exception has for us."""
+    text = str(getattr(error, "java_exception", error))
+    return text.strip().splitlines()[0] if text.strip() else type(error).__name__
+
+
+def _end(gateway: Any) -> None:
+    with suppress(Exception):
+        gateway.shutdown()
+    gateway.proc.stdin.close()
+    try:
+        gateway.proc.wait(timeout=10)
+    except subprocess.TimeoutExpired:
+        gateway.proc.kill()
+        gateway.proc.wait()

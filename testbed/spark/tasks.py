@@ -1,0 +1,25 @@
+"""Work spread over all the cores that Spark has: any function over any list of pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from testbed.spark.session import session
+
+PIECES_PER_CORE = 4  # between two looks at what came of them
+
+Piece = TypeVar("Piece")
+Result = TypeVar("Result")
+
+
+def spread(
+    function: Callable[[Piece], Result], pieces: Sequence[Piece], master: str
+) -> Iterator[Result]:
+    """The function's result for each piece, in order; a task each."""
+    with session(master, small=True) as spark:
+        context = spark.sparkContext
+        many = PIECES_PER_CORE * context.defaultParallelism
+        for start in range(0, len(pieces), many):
+            some = pieces[start : start + many]
+            yield from context.parallelize(some, len(some)).map(function).collect()

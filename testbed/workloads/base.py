@@ -1,0 +1,163 @@
+"""Workloads: when which process multicasts how much, and who answers what it has delivered.
+
+A workload is drawn from the seed alone, so that every engine runs the same one. ``sends`` gives what
+the application sends of its own accord; ``answer`` what it sends in answer to a delivery, at once.
+Every workload has an end: the paper's saturates its links, so that its delays mean nothing without
+the length of the run.
+
+If an experiment has groups, a message goes to one of them that its sender is a member of, drawn at
+random, or with ``each_group`` one message to each. Else it goes to everybody, unless a workload says
+to whom it sends.
+"""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from heapq import merge
+from typing import Any, ClassVar, NamedTuple
+from zlib import crc32
+
+from testbed.protocols import NS_PER_MS, Message
+from testbed.topologies import Groups
+
+NO_GROUPS: Groups = {}
+TOO_MANY = 10  # times as many deliveries as can be due: such a run would never end
+LONGEST_PAYLOAD = 60_000  # a datagram holds 65,507 bytes, header and control information included
+
+
+class Sending(NamedTuple):
+    """The application of a node sends at this time."""
+
+    at: int
+    node: int
+    payload: bytes
+    to: frozenset[int] | None = None  # all, if None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """What all workloads have in common: so many senders, drawn at random, for so long."""
+
+    senders: int = 10  # 0 is all
+    payload_bytes: int = 0
+    duration_ms: float = 10.0
+    warm_up_messages: int = 0  # multicasts before the protocols' own counters begin
+    each_group: bool = False  # whether a sender sends to each of its groups whenever it sends
+    settle_ms: float = 1000.0  # a run of a protocol that never rests goes on for so long
+
+    model: ClassVar[str]
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+    def __post_init__(self) -> None:
+        at_least("senders", self.senders, 0)
+        at_least("warm_up_messages", self.warm_up_messages, 0)
+        if not 0 <= self.payload_bytes <= LONGEST_PAYLOAD:
+            raise ValueError(
+                f"payload_bytes must be from 0 to {LONGEST_PAYLOAD}, not {self.payload_bytes}"
+            )
+        above_zero("duration_ms", self.duration_ms)
+        above_zero("settle_ms", self.settle_ms)
+
+    @property
+    def duration(self) -> int:
+        """Nanoseconds after which no process sends of its own accord."""
+        return round(self.duration_ms * NS_PER_MS)
+
+    @property
+    def settling(self) -> int:
+        """Nanoseconds for which a protocol that never rests goes on when nothing more is planned."""
+        return round(self.settle_ms * NS_PER_MS)
+
+    def sends(
+        self, processes: int, rng: random.Random, groups: Groups = NO_GROUPS
+    ) -> Iterator[Sending]:
+        """All that is sent unasked, in order of time."""
+        payload = self.payload()
+        members = frozenset().union(*groups.values()) if groups else range(processes)
+        if self.senders > len(members):
+            raise ValueError(
+                f"senders = {self.senders}, and only {len(members)} processes are in a group"
+            )
+        senders = self.chosen(sorted(members), self.senders or len(members), rng)
+        for at, node in merge(
+            *([(t, s) for t in self.times(random.Random(rng.random()))] for s in senders)
+        ):
+            for to in self._audiences(node, rng, groups):
+                yield Sending(at, node, payload, to)
+
+    def chosen(self, members: list[int], count: int, rng: random.Random) -> list[int]:
+        """Those of the members that send."""
+        return sorted(rng.sample(members, count))
+
+    def _audiences(
+        self, node: int, rng: random.Random, groups: Groups
+    ) -> Sequence[frozenset[int] | None]:
+        own = own_groups(node, groups)
+        if not own or self.each_group:
+            return own or [None]
+        return [rng.choice(own)]
+
+    def times(self, rng: random.Random) -> Iterator[int]:
+        """When one sender sends."""
+        raise NotImplementedError
+
+    def warm_at(self, sends: Sequence[Sending]) -> int:
+        """When the protocols' own counters begin, given all that is sent unasked."""
+        if not self.warm_up_messages:
+            return 0
+        if self.warm_up_messages >= len(sends):
+            raise ValueError(
+                f"warm_up_messages = {self.warm_up_messages} leaves nothing to count of "
+                f"{len(sends)} messages"
+            )
+        return sends[self.warm_up_messages].at
+
+    def most_deliveries(self, sends: Sequence[Sending], processes: int) -> int:
+        """More than a run can have that comes to an end."""
+        return TOO_MANY * len(sends) * (1 + self.answers_per_message()) * processes
+
+    def broadcasts(self) -> bool:
+        """Whether every message goes to everybody, or to a group if there are groups."""
+        return True
+
+    def payload(self) -> bytes:
+        """What a message carries."""
+        return bytes(self.payload_bytes)
+
+    def answer(self, node: int, message: Message, processes: int) -> bytes | None:
+        """What a node sends at once, having delivered this message."""
+        return None
+
+    def audience(self, node: int, message: Message, groups: Groups) -> frozenset[int] | None:
+        """To whom it sends that: one of its groups, drawn from the message's name, or everybody."""
+        own = own_groups(node, groups)
+        return own[draw_from(message) % len(own)] if own else None
+
+    def answers_per_message(self) -> int:
+        """How many messages one that is sent unasked brings about in all."""
+        return 0
+
+
+def own_groups(node: int, groups: Groups) -> list[frozenset[int]]:
+    """The groups that a node is a member of, in their order."""
+    return [members for members in groups.values() if node in members]
+
+
+def draw_from(message: Message) -> int:
+    """A number drawn from a message's name, so that all nodes agree on it."""
+    return crc32(struct.pack("!II", message.source, message.seq))
+
+
+def at_least(name: str, value: int, least: int) -> None:
+    """Refuse a count that is too small."""
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, not {value}")
+
+
+def above_zero(name: str, value: float) -> None:
+    """Refuse a duration or a rate that is not positive."""
+    if not 0 < value < float("inf"):
+        raise ValueError(f"{name} must be above 0, not {value}")

@@ -1,0 +1,215 @@
+"""Workloads that are drawn from the seed, each with the paper or the purpose that it comes from."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from testbed.protocols import NS_PER_MS, Message
+from testbed.topologies import Groups
+from testbed.workloads.base import NO_GROUPS, Sending, Workload, above_zero, at_least, draw_from
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bursts(Workload):
+    """Friedman & Manor's: every sender sends a burst at the beginning of each interval."""
+
+    burst: int = 10
+    interval_ms: float = 1.0
+
+    model: ClassVar[str] = "bursts"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least("burst", self.burst, 1)
+        above_zero("interval_ms", self.interval_ms)
+
+    def times(self, rng: random.Random) -> Iterator[int]:
+        """All messages of a burst at one instant."""
+        interval = max(1, round(self.interval_ms * NS_PER_MS))
+        for start in range(0, self.duration, interval):
+            yield from [start] * self.burst
+
+
+@dataclass(frozen=True, kw_only=True)
+class Steady(Workload):
+    """Every sender sends one message each interval, all out of step."""
+
+    interval_ms: float = 1.0
+
+    model: ClassVar[str] = "steady"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        above_zero("interval_ms", self.interval_ms)
+
+    def times(self, rng: random.Random) -> Iterator[int]:
+        """An interval apart, from a random phase on."""
+        interval = max(1, round(self.interval_ms * NS_PER_MS))
+        yield from range(rng.randrange(interval), self.duration, interval)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Poisson(Workload):
+    """Every sender sends at random, so many messages a second on average."""
+
+    rate_per_s: float = 100.0
+
+    model: ClassVar[str] = "poisson"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        above_zero("rate_per_s", self.rate_per_s)
+
+    def times(self, rng: random.Random) -> Iterator[int]:
+        """Exponential gaps."""
+        at = 0.0
+        while (at := at + rng.expovariate(self.rate_per_s) * 1e9) < self.duration:
+            yield int(at)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rounds(Workload):
+    """Gidenstam et al.'s: in each round the first processes send with a probability, out of step.
+
+    ``per_round`` messages on average: as many as are whole, and one more with what is left over.
+    """
+
+    senders: int = 0
+    duration_ms: float = 2000.0
+    per_round: float = 0.24
+    round_ms: float = 100.0
+
+    model: ClassVar[str] = "rounds"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        above_zero("per_round", self.per_round)
+        above_zero("round_ms", self.round_ms)
+
+    def chosen(self, members: list[int], count: int, rng: random.Random) -> list[int]:
+        """The first, who are the ones with tickets."""
+        return members[:count]
+
+    def times(self, rng: random.Random) -> Iterator[int]:
+        """A round apart, from a random phase on."""
+        whole, rest = divmod(self.per_round, 1)
+        interval = max(1, round(self.round_ms * NS_PER_MS))
+        for at in range(rng.randrange(interval), self.duration, interval):
+            yield from [at] * (int(whole) + (rng.random() < rest))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reply(Steady):
+    """Steady senders, and for each message some nodes that answer it as soon as they deliver it.
+
+    Answers are answered in turn, ``depth`` times: long causal chains with no pause in them, which
+    is what a wrong protocol stumbles over. The payload's first four bytes say how deep a message is.
+    """
+
+    payload_bytes: int = 4
+    answers: int = 1
+    depth: int = 5
+
+    model: ClassVar[str] = "reply"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least("payload_bytes", self.payload_bytes, 4)
+        at_least("answers", self.answers, 1)
+        at_least("depth", self.depth, 1)
+        if self.answers_per_message() > 1_000_000:
+            raise ValueError(
+                f"answers = {self.answers} and depth = {self.depth} make more than a million "
+                "answers to each message"
+            )
+
+    def answer(self, node: int, message: Message, processes: int) -> bytes | None:
+        """Who answers is drawn from the message's name, so that all nodes agree on it."""
+        depth = int.from_bytes(message.payload[:4], "big")
+        if depth >= self.depth or node == message.source:
+            return None
+        draw = draw_from(message)
+        # the processes other than the source, counted from a random one of them
+        turn = ((node - message.source - 1) % processes - draw) % (processes - 1)
+        if turn >= self.answers:
+            return None
+        return (depth + 1).to_bytes(4, "big") + bytes(self.payload_bytes - 4)
+
+    def answers_per_message(self) -> int:
+        """A tree of answers."""
+        return sum(self.answers**level for level in range(1, self.depth + 1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomDestinations(Workload):
+    """Chandra, Gambhire & Kshemkalyani's: every message to other processes drawn at random.
+
+    A message goes to one of them, or with ``multicast_fraction`` to a number drawn uniformly from 1
+    to all, or with ``broadcast_fraction`` to all. ``destinations_fraction`` of the processes is what
+    a multicast goes to instead, if it is given. The sender is never among its destinations.
+    """
+
+    senders: int = 0
+    duration_ms: float = 86_400_000.0
+    messages: int = 30_000
+    mean_interval_ms: float = 100.0
+    multicast_fraction: float = 0.1
+    broadcast_fraction: float = 0.0
+    destinations_fraction: float | None = None
+
+    model: ClassVar[str] = "random-destinations"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least("messages", self.messages, 1)
+        above_zero("mean_interval_ms", self.mean_interval_ms)
+        both = self.multicast_fraction + self.broadcast_fraction
+        if not (self.multicast_fraction >= 0 and self.broadcast_fraction >= 0 and both <= 1):
+            raise ValueError(
+                f"multicast_fraction = {self.multicast_fraction} and broadcast_fraction = "
+                f"{self.broadcast_fraction} must be at least 0, and together at most 1"
+            )
+        if self.destinations_fraction is not None and not 0 < self.destinations_fraction <= 1:
+            raise ValueError(
+                "destinations_fraction must be above 0 and at most 1, "
+                f"not {self.destinations_fraction}"
+            )
+
+    def sends(
+        self, processes: int, rng: random.Random, groups: Groups = NO_GROUPS
+    ) -> Iterator[Sending]:
+        """Exponential gaps at every sender; that is as well exponential gaps, and a random sender."""
+        if groups:
+            raise ValueError(
+                f"{self.model} draws destinations of its own, and [groups] gives others"
+            )
+        payload = self.payload()
+        senders = rng.sample(range(processes), self.senders or processes)
+        rate = len(senders) / (self.mean_interval_ms * NS_PER_MS)
+        at = 0.0
+        for _ in range(self.messages):
+            at += rng.expovariate(rate)
+            if at >= self.duration:
+                return
+            node = rng.choice(senders)
+            chosen = rng.sample(range(processes - 1), self._size(processes, rng))
+            to = frozenset(p + (p >= node) for p in chosen)  # the others, counted past the sender
+            yield Sending(int(at), node, payload, to)
+
+    def _size(self, processes: int, rng: random.Random) -> int:
+        others = processes - 1
+        kind = rng.random()
+        if kind < self.broadcast_fraction:
+            return others
+        if kind >= self.broadcast_fraction + self.multicast_fraction:
+            return 1
+        if self.destinations_fraction is None:
+            return rng.randint(1, others)
+        return min(others, max(1, round(self.destinations_fraction * processes)))
+
+    def broadcasts(self) -> bool:
+        """Not even a broadcast goes to its sender too."""
+        return False

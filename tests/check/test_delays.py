@@ -1,0 +1,207 @@
+"""The delay that a protocol adds: worked by hand, by definition, and of protocols that add none."""
+
+import json
+import random
+from collections.abc import Iterable
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from testbed.check import Event, check_run
+from testbed.check.delays import added_delays, delays_in, summarise
+from testbed.check.logs import logs_in_memory
+from testbed.errors import UserError
+from testbed.experiment import parse
+from testbed.protocols import MessageId
+from testbed.run import run_experiment
+from testbed.runs.events import EventLog
+
+Logs = dict[int, list[Event]]
+Name = tuple[int, int]
+
+
+def send(t: int, source: int, seq: int, to: Iterable[int] | None = None) -> Event:
+    return Event("send", source, seq, None if to is None else sorted(to), t)
+
+
+def hold(t: int, source: int, seq: int) -> Event:
+    return Event("hold", source, seq, t=t)
+
+
+def deliver(t: int, source: int, seq: int) -> Event:
+    return Event("deliver", source, seq, t=t)
+
+
+def delays(logs: Logs) -> list[int]:
+    found: list[int] = delays_in(logs_in_memory(logs, logs, holds=True)).tolist()
+    return found
+
+
+def triangle(*at_c: Event) -> Logs:
+    """a→c m(0,1), a→b m(0,2), b→c m(1,1)."""
+    a = [send(0, 0, 1, [2]), send(1, 0, 2, [1])]
+    return {0: a, 1: [deliver(2, 0, 2), send(3, 1, 1, [2])], 2: list(at_c)}
+
+
+@pytest.mark.parametrize(
+    ("at_c", "delayed"),
+    [
+        ([deliver(5, 0, 1), deliver(6, 1, 1)], [0, 0]),
+        ([hold(4, 1, 1), deliver(5, 0, 1), deliver(5, 1, 1)], [0, 0]),  # no sooner than its cause
+        ([hold(4, 1, 1), deliver(5, 0, 1), deliver(8, 1, 1)], [0, 3]),
+        ([hold(4, 0, 1), deliver(9, 0, 1), deliver(9, 1, 1)], [5, 0]),
+        ([hold(4, 0, 1), hold(6, 1, 1), deliver(9, 0, 1), deliver(9, 1, 1)], [5, 3]),
+        ([hold(4, 1, 1), hold(7, 1, 1), deliver(9, 1, 1)], [5]),  # what is lost delays nothing
+        ([hold(4, 0, 1), hold(5, 1, 1), deliver(9, 1, 1)], [4]),
+        ([hold(4, 7, 7), deliver(5, 0, 1), deliver(6, 8, 8)], [0]),  # nobody sent these
+    ],
+)
+def test_the_relay_triangle(at_c: list[Event], delayed: list[int]) -> None:
+    assert delays(triangle(*at_c)) == [0, *delayed]
+
+
+def test_a_cause_that_goes_elsewhere_is_no_reason_to_wait() -> None:
+    logs = {
+        0: [send(0, 0, 1, [1]), send(1, 0, 2, [2])],
+        1: [deliver(50, 0, 1)],
+        2: [hold(3, 0, 2), deliver(7, 0, 2)],
+    }
+    assert delays(logs) == [0, 4]
+
+
+def test_a_sender_waits_for_nothing_and_is_left_out() -> None:
+    assert delays({0: [send(0, 0, 1), deliver(0, 0, 1)], 1: [deliver(4, 0, 1)]}) == [0]
+
+
+def test_a_node_that_was_started_again_waits_only_for_what_it_can_know_of() -> None:
+    a = [send(0, 0, 1, [1]), send(1, 0, 2, [1])]
+    b = [hold(3, 0, 2), Event("crash"), Event("restart"), hold(9, 0, 2), deliver(11, 0, 2)]
+    assert delays({0: a, 1: [*b, deliver(12, 0, 1)]}) == [0, 2]
+
+
+def test_summary() -> None:
+    assert summarise(np.array([0, 3_000_000, 0, 1_000_000])) == {
+        "added_delay_ms_mean": 1.0,
+        "added_delay_ms_max": 3.0,
+        "delayed_percent": 50.0,
+    }
+    assert summarise(np.zeros(0, np.int64)) == {}
+
+
+def invent(seed: int, nodes: int, messages: int) -> Logs:
+    """An execution in causal order, with some dawdling."""
+    rng = random.Random(seed)
+    logs: Logs = {node: [] for node in range(nodes)}
+    before: dict[MessageId, set[MessageId]] = {}
+    past: list[set[MessageId]] = [set() for _ in range(nodes)]
+    due: list[set[MessageId]] = [set() for _ in range(nodes)]  # sent there, not yet delivered
+    counts = [0] * nodes
+    for t in range(8 * messages):
+        node = rng.randrange(nodes)
+        free = [m for m in due[node] if not before[m] & due[node]]
+        action = rng.random()
+        if action < 0.2 and len(before) < messages:
+            counts[node] += 1
+            name = MessageId(node, counts[node])
+            to = rng.choice([None, rng.sample(range(nodes), rng.randint(1, nodes))])
+            logs[node].append(send(t, *name, to))
+            before[name] = set(past[node])
+            past[node].add(name)
+            for peer in range(nodes) if to is None else to:
+                due[peer].add(name)
+        elif action < 0.5 and due[node]:
+            logs[node].append(hold(t, *rng.choice(sorted(due[node]))))
+        elif free:
+            name = rng.choice(sorted(free))
+            logs[node].append(deliver(t, *name))
+            due[node].remove(name)
+            past[node] |= before[name] | {name}
+    return logs
+
+
+def causes(logs: Logs) -> dict[Name, set[Name]]:
+    """What happened before each message, from a graph of all events."""
+    graph: nx.DiGraph[tuple[str, Name, int]] = nx.DiGraph()
+    for node, log in logs.items():
+        events = [(e.event, (e.source, e.seq), node) for e in log if e.event != "hold"]
+        graph.add_nodes_from(events)
+        graph.add_edges_from(pairwise(events))
+        graph.add_edges_from((("send", m, m[0]), (e, m, n)) for e, m, n in events if e == "deliver")
+    return {
+        name: {m for e, m, _ in nx.ancestors(graph, (event, name, node)) if e == "send"}
+        for event, name, node in graph
+        if event == "send"
+    }
+
+
+def by_definition(logs: Logs) -> list[int]:
+    before = causes(logs)
+    return [delay for node, log in logs.items() for delay in delays_at(node, log, before)]
+
+
+def delays_at(node: int, log: list[Event], before: dict[Name, set[Name]]) -> list[int]:
+    """earliest(m, p) = max(arrival(m, p), earliest(m', p) for all m' → m that p delivers too)."""
+    delivered = {(e.source, e.seq): e.t for e in log if e.event == "deliver"}
+    held = {(e.source, e.seq): e.t for e in reversed(log) if e.event == "hold"}
+
+    @cache
+    def earliest(name: Name) -> int:
+        past = [earliest(m) for m in before[name] if m in delivered]
+        return max(held.get(name, delivered[name]), *past, 0)
+
+    return [t - earliest(name) for name, t in delivered.items() if name[0] != node]
+
+
+@settings(deadline=None)
+@given(seed=st.integers(0, 2**32), nodes=st.integers(1, 5), messages=st.integers(0, 12))
+def test_agrees_with_the_definition(seed: int, nodes: int, messages: int) -> None:
+    logs = invent(seed, nodes, messages)
+    assert sorted(delays(logs)) == sorted(by_definition(logs))
+
+
+def test_what_is_invented_is_delayed_sometimes() -> None:
+    found = [d for seed in range(20) for d in delays(invent(seed, 4, 10))]
+    assert {0} < set(found)
+    assert min(found) == 0
+
+
+@pytest.mark.parametrize("protocol", ["rst", "ks", "timestamp"])
+def test_a_protocol_that_knows_enough_adds_no_delay(protocol: str, tmp_path: Path) -> None:
+    document = {
+        "name": "added",
+        "protocol": {"name": protocol},
+        "topology": {"model": "exponential-channels", "mean_ms": 20.0, "nodes": 6},
+        "workload": {"model": "poisson", "senders": 6, "rate_per_s": 50, "duration_ms": 400.0},
+    }
+    (experiment,) = parse(document, tmp_path / "added.toml")
+    run = run_experiment(experiment, tmp_path, lambda stage, done, of: None)
+    found = added_delays(run.path)
+    assert len(found) == run.verdict.deliveries * 5 // 6
+    assert '"hold"' in (run.path / "events" / "nodes.jsonl").read_text()
+    assert not found.any()
+
+
+def test_a_run_is_read_with_what_was_held_for_no_named_reason(tmp_path: Path) -> None:
+    (tmp_path / "events").mkdir()
+    (tmp_path / "network.json").write_text('{"nodes": [{"id": 0}, {"id": 1}]}')
+    name = MessageId(0, 1)
+    with EventLog(tmp_path / "events" / "nodes.jsonl") as log:
+        log.send(0, 0, name, frozenset({1}), 0)
+        log.hold(3, 1, name, None)
+        log.hold(5, 1, name, MessageId(0, 9))
+        log.deliver(7, 1, *name)
+    lines = (tmp_path / "events" / "nodes.jsonl").read_text().splitlines()
+    assert [json.loads(line)["for"] for line in lines[1:3]] == [None, [0, 9]]
+    assert added_delays(tmp_path).tolist() == [4]
+    assert check_run(tmp_path).ok
+
+
+def test_a_directory_without_a_network_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"delays cannot be told.*network\.json"):
+        added_delays(tmp_path)

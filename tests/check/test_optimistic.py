@@ -1,0 +1,189 @@
+"""The oracle for protocols that may lose messages: losses are counted, the order of the rest judged."""
+
+import json
+import random
+from collections.abc import Iterable
+from pathlib import Path
+from typing import ClassVar
+
+import networkx as nx
+import pytest
+import tomli_w
+from hypothesis import given
+from hypothesis import strategies as st
+
+from testbed.check import Event, Verdict, check_events, check_run
+from testbed.cli import main
+from testbed.protocols import PROTOCOLS, MessageId, Timestamp
+from testbed.runs.directory import SCHEMA
+from testbed.runs.events import EventLog
+
+Logs = dict[int, list[Event]]
+Name = tuple[int, int]
+
+
+def send(source: int, seq: int, to: Iterable[int] | None = None) -> Event:
+    return Event("send", source, seq, None if to is None else sorted(to))
+
+
+def deliver(source: int, seq: int) -> Event:
+    return Event("deliver", source, seq)
+
+
+def check(logs: Logs) -> Verdict:
+    return check_events(logs, logs, optimistic=True)
+
+
+def triangle(*at_c: Event) -> Logs:
+    """a→c m(0,1), a→b m(0,2), b→c m(1,1)."""
+    a = [send(0, 1, [2]), send(0, 2, [1])]
+    return {0: a, 1: [deliver(0, 2), send(1, 1, [2])], 2: list(at_c)}
+
+
+@pytest.mark.parametrize(
+    ("at_c", "faults", "lost"),
+    [
+        ([deliver(0, 1), deliver(1, 1)], (), 0),
+        ([deliver(1, 1)], (), 1),
+        ([deliver(0, 1)], (), 1),
+        ([], (), 2),
+        ([deliver(1, 1), deliver(0, 1)], ("order",), 0),
+        ([deliver(0, 1), deliver(0, 1)], ("duplicate",), 1),
+        ([deliver(0, 1), deliver(0, 2)], ("misdelivered",), 1),
+        ([deliver(1, 1), deliver(2, 9)], ("unsent",), 1),
+    ],
+)
+def test_the_relay_triangle(at_c: list[Event], faults: tuple[str, ...], lost: int) -> None:
+    verdict = check(triangle(*at_c))
+    assert verdict.faults == faults
+    assert verdict.verdict == ("invalid" if faults else "valid")
+    assert verdict.count("loss") == lost
+    assert verdict.due == 3
+
+
+def test_an_order_that_goes_through_a_lost_message_counts() -> None:
+    """c never gets m(1,1), which went between m(0,1) and m(3,1); these two are in order still."""
+    logs = triangle(deliver(3, 1), deliver(0, 1))
+    logs[1][-1] = send(1, 1, [2, 3])
+    logs[3] = [deliver(1, 1), send(3, 1, [2])]
+    verdict = check(logs)
+    assert verdict.faults == ("order",)
+    assert verdict.violations()[0].cause == (0, 1)
+    assert verdict.count("loss") == 1
+
+
+def test_losses_are_told_in_the_headline_and_nowhere_else() -> None:
+    verdict = check(triangle(deliver(1, 1)))
+    assert verdict.explain() == [
+        "valid: 3 messages, 2 deliveries, 3 nodes, 1 of 3 deliveries lost (33.33%)"
+    ]
+    told = verdict.to_json()
+    assert (told["optimistic"], told["due"], told["violations"]) == (True, 3, [])
+    assert (told["counts"]["loss"], told["counts"]["gap"]) == (1, 1)
+
+
+def test_a_violation_is_told_beside_the_losses() -> None:
+    logs = triangle(deliver(1, 1), deliver(0, 1))
+    logs[1].append(send(1, 2, [0]))
+    headline, violation = check(logs).explain()
+    assert "1 of 4 deliveries lost (25.00%); 1 × delivered before" in headline
+    assert violation.startswith("node 2 delivered m(1,1) before m(0,1), but")
+
+
+def invent(seed: int, nodes: int, size: int) -> Logs:
+    """Anybody sends to anybody, and delivers what it likes or nothing."""
+    rng = random.Random(seed)
+    logs: Logs = {node: [] for node in range(nodes)}
+    sent: list[Event] = []
+    for number in range(size):
+        node = rng.randrange(nodes)
+        if rng.random() < 0.3 or not sent:
+            to = rng.choice([None, rng.sample(range(nodes), rng.randint(0, nodes))])
+            sent.append(send(node, number, to))
+            logs[node].append(sent[-1])
+        else:
+            chosen = rng.choice(sent)
+            delivery = deliver(chosen.source, chosen.seq)
+            if (chosen.to is None or node in chosen.to) and delivery not in logs[node]:
+                logs[node].append(delivery)
+    return logs
+
+
+def overtaken(logs: Logs) -> set[tuple[int, Name]]:
+    """Where a node delivers a message and then one that it happened after, by brute force."""
+    graph: nx.DiGraph[tuple[str, Name, int]] = nx.DiGraph()
+    found, order = set(), {}
+    for node, log in logs.items():
+        order[node] = [(e.event, (e.source, e.seq), node) for e in log]
+        nx.add_path(graph, order[node])
+        graph.add_edges_from((("send", m, m[0]), at) for at in order[node] if (m := at[1]))
+    graph.remove_edges_from(list(nx.selfloop_edges(graph)))
+    for node, events in order.items():
+        delivered = [name for event, name, _ in events if event == "deliver"]
+        for index, m in enumerate(delivered):
+            past = nx.ancestors(graph, ("send", m, m[0]))
+            if any(("send", later, later[0]) in past for later in delivered[index:]):
+                found.add((node, m))
+    return found
+
+
+@given(seed=st.integers(0, 2**32), nodes=st.integers(1, 5), size=st.integers(0, 40))
+def test_agrees_with_brute_force(seed: int, nodes: int, size: int) -> None:
+    logs = invent(seed, nodes, size)
+    verdict, wrong = check(logs), overtaken(logs)
+    assert set(verdict.where("order")) == wrong
+    assert verdict.verdict == ("invalid" if wrong else "valid")
+    assert verdict.deliveries + verdict.count("loss") == verdict.due
+
+
+class Hopeful(Timestamp):
+    """Would rather lose a message than wait."""
+
+    name: ClassVar[str] = "hopeful"
+    optimistic: ClassVar[bool] = True
+
+
+def write_run(path: Path, experiment: str, *delivered: Name) -> Path:
+    (path / "events").mkdir(parents=True)
+    (path / "network.json").write_text('{"nodes": [{"id": 0}, {"id": 1}]}')
+    (path / "manifest.json").write_text(json.dumps({"status": "complete", "schema": SCHEMA}))
+    (path / "experiment.toml").write_text(experiment)
+    with EventLog(path / "events" / "nodes.jsonl") as log:
+        for seq in (1, 2):
+            log.send(0, 0, MessageId(0, seq), frozenset({1}), 0)
+        for name in delivered:
+            log.deliver(1, 1, *name)
+    return path
+
+
+def named(protocol: str) -> str:
+    return tomli_w.dumps({"name": "run", "protocol": {"name": protocol}})
+
+
+@pytest.fixture
+def hopeful(monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setitem(PROTOCOLS, "hopeful", Hopeful)
+    return named("hopeful")
+
+
+def test_a_run_is_judged_by_what_its_protocol_promises(tmp_path: Path, hopeful: str) -> None:
+    late = write_run(tmp_path / "late", hopeful, (0, 2))
+    assert check_run(late).optimistic
+    assert check_run(late).verdict == "valid"
+    wrong = write_run(tmp_path / "wrong", hopeful, (0, 2), (0, 1))
+    assert check_run(wrong).verdict == "invalid"
+
+
+@pytest.mark.parametrize("text", [named("timestamp"), named("?"), "", "[", "protocol = 3\n"])
+def test_a_run_of_any_other_protocol_is_judged_strictly(tmp_path: Path, text: str) -> None:
+    verdict = check_run(write_run(tmp_path / "run", text, (0, 2)))
+    assert (verdict.optimistic, verdict.verdict) == (False, "invalid")
+    (tmp_path / "run" / "experiment.toml").unlink()
+    assert not check_run(tmp_path / "run").optimistic
+
+
+def test_the_command_shows_the_share(
+    tmp_path: Path, hopeful: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", str(write_run(tmp_path / "run", hopeful, (0, 2)))]) == 0
+    assert "1 of 2 deliveries lost (50.00%)" in capsys.readouterr().out

@@ -1,0 +1,278 @@
+"""The commands, as a person or a script meets them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli_w
+
+from testbed.cli import COMMANDS, main
+from testbed.commands.protocols import flowing
+from testbed.errors import UserError
+
+QUICK = ("--no-digest",)
+SMALL: dict[str, Any] = {
+    "name": "small",
+    "protocol": [{"name": "overlay"}, {"name": "timestamp"}],
+    "topology": {"model": "pure-random", "nodes": 8, "edge_probability": 0.5},
+    "workload": {"model": "bursts", "senders": 3, "burst": 2, "duration_ms": 2},
+}
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    file = tmp_path / "small.toml"
+    file.write_text(tomli_w.dumps(SMALL))
+    return file
+
+
+def run_small(small: Path, capsys: pytest.CaptureFixture[str]) -> list[Path]:
+    assert main(["run", str(small), *QUICK, "--runs", str(small.parent / "runs"), "--json"]) == 0
+    return [Path(run["directory"]) for run in json.loads(capsys.readouterr().out)]
+
+
+def test_run_shows_the_figures_and_where_the_results_are(
+    small: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", str(small), *QUICK, "--runs", str(small.parent / "runs")]) == 0
+    out = capsys.readouterr().out
+    assert "overlay" in out
+    assert "timestamp" in out
+    assert out.count("valid") == 2
+    assert out.count("results: ") == 2
+
+
+def test_a_run_directory_is_complete(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    overlay, timestamp = run_small(small, capsys)
+    assert overlay != timestamp
+    manifest = json.loads((overlay / "manifest.json").read_text())
+    assert manifest["status"] == "complete"
+    assert (manifest["engine"], manifest["protocol"]) == ("simulate", "overlay")
+    assert manifest["verdict"] == "valid"
+    assert {"schema", "testbed", "started", "ended", "versions", "command"} <= set(manifest)
+    network = json.loads((overlay / "network.json").read_text())
+    assert len(network["nodes"]) == 8
+    assert {"a", "b", "delay_ns", "bandwidth_bps"} <= set(network["links"][0])
+    summary = json.loads((timestamp / "summary.json").read_text())
+    assert summary["deliveries"] == 3 * 4 * 8
+    assert all(not isinstance(value, dict | list) for value in summary.values())
+    assert (overlay.parent / "latest").resolve() == timestamp.resolve()
+    assert not list(overlay.rglob("*.part"))
+
+
+def test_a_run_can_be_run_again_from_its_directory(
+    small: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = run_small(small, capsys)[1]
+    assert (
+        main(["run", str(first / "experiment.toml"), *QUICK, "--runs", str(small.parent), "--json"])
+        == 0
+    )
+    again = Path(json.loads(capsys.readouterr().out)[0]["directory"])
+    events = "events/nodes.jsonl"
+    assert (first / events).read_bytes() == (again / events).read_bytes()
+
+
+def test_check_finds_a_run_valid_and_a_tampered_one_invalid(
+    small: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, run = run_small(small, capsys)
+    assert main(["check", str(run)]) == 0
+    assert "valid" in capsys.readouterr().out
+    log = run / "events" / "nodes.jsonl"
+    lines = log.read_text().splitlines(keepends=True)
+    mine = [i for i, line in enumerate(lines) if '"node":7,"event":"deliver"' in line]
+    lines[mine[0]], lines[mine[-1]] = lines[mine[-1]], lines[mine[0]]
+    log.write_text("".join(lines))
+    assert main(["check", str(run), "--json"]) == 1
+    verdict = json.loads(capsys.readouterr().out)[str(run)]
+    assert verdict["verdict"] == "invalid"
+
+
+def test_check_refuses_what_is_no_run(
+    small: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    run, _ = run_small(small, capsys)
+    assert main(["check", str(tmp_path / "nowhere")]) == 2
+    assert "no such run directory" in capsys.readouterr().err
+    assert main(["check", str(tmp_path)]) == 2
+    assert "not a run directory" in capsys.readouterr().err
+    manifest = json.loads((run / "manifest.json").read_text())
+    (run / "manifest.json").write_text(json.dumps({**manifest, "schema": 99}))
+    assert main(["check", str(run)]) == 2
+    assert "schema 99" in capsys.readouterr().err
+    (run / "manifest.json").write_text("{")
+    assert main(["check", str(run)]) == 2
+    assert "cannot be read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg", ".alt"])
+def test_topology_writes_what_it_is_asked_for(
+    small: Path, suffix: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = small.with_suffix(suffix)
+    assert main(["topology", str(small), "-o", str(output), "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["network"]["nodes"] == figures["overlay"]["nodes"] == 8
+    assert figures["overlay"]["node_connectivity"] == 3
+    start = {".png": b"\x89PNG", ".svg": b"<?xml", ".alt": b"GRAPH"}[suffix]
+    assert output.read_bytes().startswith(start)
+
+
+def test_topology_refuses_other_formats(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["topology", str(small), "-o", "graph.gif"]) == 2
+    assert ".png" in capsys.readouterr().err
+
+
+def test_protocols_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["protocols", "--json"]) == 0
+    listed = {p["name"]: p for p in json.loads(capsys.readouterr().out)}
+    assert listed["overlay"]["needs_overlay"]
+    assert listed["timestamp"]["settings"]["multicast"]["default"] == "network"
+    assert main(["protocols", "timestamp"]) == 0
+    told = capsys.readouterr().out
+    assert "Fig. 1" in told
+    assert "one for each" in told  # what a setting means
+    assert "\nCost: 32 + 4n + d bytes" in told
+
+
+def test_broken_protocols_are_explained_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["protocols"]) == 0
+    assert "broken-off-by-one" in capsys.readouterr().out
+    assert main(["protocols", "broken-off-by-one"]) == 0
+    assert "Broken rule" in capsys.readouterr().out
+    assert main(["protocols", "timestmp"]) == 2
+    assert "did you mean 'timestamp'?" in capsys.readouterr().err
+
+
+def test_a_docstring_flows_but_for_lists_and_headings() -> None:
+    text = "One.\n\nTwo\nthree\n- four\n  five\nCost: six\nseven"
+    assert flowing(text) == "One.\n\nTwo three\n- four\n  five\nCost: six seven"
+
+
+def test_bad_input_is_one_sentence_and_status_2(
+    small: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small.write_text(tomli_w.dumps({**SMALL, "protocol": {"name": "overlord"}}))
+    assert main(["run", str(small), *QUICK, "--runs", str(small.parent / "runs")]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"testbed: {small}: protocol.name = 'overlord'")
+    assert error.count("\n") == 1
+    assert not (small.parent / "runs").exists()
+
+
+def test_bare_packets_are_for_the_simulator(
+    small: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small.write_text(tomli_w.dumps({**SMALL, "transport": {"framing": "bare"}}))
+    assert main(["run", str(small), "--engine", "virtual", "--runs", str(small.parent)]) == 2
+    assert "transport.framing = 'bare' is for the simulator" in capsys.readouterr().err
+
+
+def test_doctor_tells_what_mends_what_is_missing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    main(["doctor", "--json"])
+    found = json.loads(capsys.readouterr().out)
+    abilities = {ability["name"]: ability for ability in found["abilities"]}
+    assert not abilities["root"]["ok"]
+    assert abilities["root"]["remedy"] == "run with sudo"
+    assert found["engine"] in ("virtual", "simulate")
+    assert {
+        "netem",
+        "Open vSwitch",
+        "Java",
+        "virtual-time kernel",
+        "free memory",
+        "free disk",
+    } <= set(abilities)
+    main(["doctor"])
+    assert "run with sudo" in capsys.readouterr().out
+
+
+def test_auto_says_why_or_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    from testbed import run
+    from testbed.engines import needs
+
+    lacks, has = needs.Ability("netem", False, ""), needs.Ability("anything", True, "")
+    for name in ("root", "mininet", "openvswitch", "netem", "virtual_kernel"):
+        monkeypatch.setattr(needs, name, lambda: has)
+    assert run.choose_engine("auto")[0] == "mininet"
+    monkeypatch.setattr(needs, "netem", lambda: lacks)
+    assert run.choose_engine("auto") == ("virtual", "Mininet on this kernel lacks netem")
+    monkeypatch.setattr(needs, "virtual_kernel", lambda: lacks)
+    with pytest.raises(UserError, match=r"lacks netem.*scripts/setup.*--engine simulate"):
+        run.choose_engine("auto")
+    assert run.choose_engine("simulate")[0] == "simulate"
+
+
+def test_the_doctor_finds_what_an_ordinary_users_path_lacks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from testbed.engines import needs
+
+    here = needs.openvswitch(), needs.netem()
+    monkeypatch.setenv("PATH", "/usr/local/bin:/usr/bin:/bin")
+    assert (needs.openvswitch(), needs.netem()) == here
+
+
+def test_no_space_left_leaves_a_run_that_says_so(
+    small: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """/dev/full stands for a full disk."""
+    monkeypatch.setattr("testbed.engines.simulate.engine.EventLog", full_disk)
+    assert main(["run", str(small), *QUICK, "--runs", str(small.parent / "runs")]) == 2
+    assert "no space left" in capsys.readouterr().err
+    (run,) = (p for p in (small.parent / "runs" / "small").iterdir() if not p.is_symlink())
+    manifest = json.loads((run / "manifest.json").read_text())
+    assert manifest["status"] == "failed"
+    assert "No space left" in manifest["error"]
+    assert not (run / "summary.json").exists()
+
+
+def full_disk(_: Path) -> Any:
+    from testbed.runs.events import EventLog
+
+    return EventLog(Path("/dev/full"))
+
+
+def test_ctrl_c_ends_a_run_cleanly(tmp_path: Path) -> None:
+    file = tmp_path / "long.toml"
+    long = {**SMALL, "name": "long", "protocol": {"name": "overlay"}}
+    long["workload"] = {"model": "bursts", "senders": 8, "duration_ms": 100_000.0}
+    long["topology"] = {**SMALL["topology"], "nodes": 64}
+    file.write_text(tomli_w.dumps(long))
+    with subprocess.Popen(
+        [sys.executable, "-m", "testbed.cli", "run", str(file), "--runs", str(tmp_path / "runs")],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "COLUMNS": "80"},
+    ) as process:
+        deadline = time.monotonic() + 60
+        while not list(tmp_path.glob("runs/long/*/network.json")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=60)
+    assert process.returncode == 130, error
+    assert "Traceback" not in error
+    (manifest,) = tmp_path.glob("runs/long/2*/manifest.json")
+    assert json.loads(manifest.read_text())["status"] == "interrupted"
+
+
+@pytest.mark.parametrize(
+    "command", ["", *(command.__name__.rpartition(".")[2] for command in COMMANDS)]
+)
+def test_help_explains(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        main([*command.split(), "--help"])
+    assert exit_.value.code == 0
+    assert len(capsys.readouterr().out) > 200

@@ -1,0 +1,247 @@
+"""The digest against the engine's own counters, and against plain loops over the same facts."""
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import tomli_w
+from pyspark.sql import SparkSession
+
+from testbed.cli import main
+from testbed.digest.digest import TABLES, Digest, digest_runs
+from testbed.digest.tables import STEPS
+from testbed.experiment import parse
+from testbed.packets.headers import LINUX_SLL2
+from testbed.run import run_experiment
+from testbed.runs import results
+from tests.packets.captures import file_header
+
+BASE: dict[str, Any] = {
+    "name": "small",
+    "packets": "full",
+    "topology": {"model": "pure-random", "nodes": 8, "edge_probability": 0.4},
+    "links": {"delay_ms": [0.0, 30.0], "bandwidth_mbit": 5},
+    "workload": {"model": "poisson", "senders": 4, "rate_per_s": 600, "duration_ms": 30},
+}
+VARIANTS: dict[str, dict[str, Any]] = {
+    "overlay": {"protocol": {"name": "overlay"}},
+    "timestamp": {"protocol": {"name": "timestamp"}},
+    "unicast": {"protocol": {"name": "timestamp", "multicast": "unicast"}},
+    "fragments": {
+        "protocol": {"name": "timestamp"},
+        "workload": {**BASE["workload"], "payload_bytes": 4000},
+    },
+    "bare": {
+        "protocol": {"name": "overlay"},
+        "transport": {"framing": "bare"},
+        "workload": {**BASE["workload"], "payload_bytes": 2000},
+    },
+    "lossy": {
+        "protocol": {"name": "timestamp"},
+        "channel": "reliable",
+        "fault": [
+            {"kind": "loss", "rate": 0.1},
+            {"kind": "duplication", "rate": 0.1},
+            {"kind": "reordering", "rate": 0.1},
+        ],
+    },
+    "stuck": {"protocol": {"name": "timestamp"}, "fault": [{"kind": "loss", "rate": 0.1}]},
+    "killed": {
+        "protocol": {"name": "timestamp"},
+        "fault": [{"kind": "crash", "node": 3, "at_ms": 20, "for_ms": 20}],
+    },
+    "tickets": {
+        "protocol": {"name": "cluster", "management": "leases", "round_ms": 40.0},
+        "workload": {**BASE["workload"], "settle_ms": 900},
+    },
+    "counters": {"protocol": {"name": "timestamp"}, "packets": "counters"},
+}
+
+
+def simulate(runs: Path, **changes: Any) -> Path:
+    (experiment,) = parse({**BASE, **changes}, Path("test.toml"))
+    return run_experiment(experiment, runs, lambda *_: None).path
+
+
+@pytest.fixture(scope="module")
+def digests(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Digest]:
+    runs = tmp_path_factory.mktemp("runs")
+    paths = [simulate(runs, **variant) for variant in VARIANTS.values()]
+    digests, refused = digest_runs(spark, paths, lambda *_: None)
+    assert not refused
+    return dict(zip(VARIANTS, digests, strict=True))
+
+
+def test_the_digest_agrees_with_the_engine(digests: dict[str, Digest]) -> None:
+    for name, digest in digests.items():
+        assert digest.problems == [], name
+        assert digest.summary["disagreements"] == 0
+        assert digest.summary["multicasts"] > 20
+        assert digest.summary["hops"] > 100
+
+
+def test_what_is_compared_would_differ_if_it_were_wrong(digests: dict[str, Digest]) -> None:
+    keys = ("delivery_queue_max", "link_queue_max", "network_load_mean", "control_bytes", "bytes")
+    for key in keys:
+        assert len({digest.summary[key] for digest in digests.values()}) > 1, key
+
+
+def test_the_tables_are_those_of_the_document(digests: dict[str, Digest]) -> None:
+    document = (Path(__file__).parents[2] / "docs" / "results.md").read_text()
+    tables = set(TABLES)
+    for name in tables:
+        section = document.split(f"**{name}**")[1].split("**: one")[0].split("\n**")[0]
+        told = {
+            word.strip("` ")
+            for line in section.splitlines()
+            if line.startswith("| `")
+            for word in line.split("|")[1].split(",")
+        }
+        table = pd.read_parquet(digests["timestamp"].path / "tables" / f"{name}.parquet")
+        assert told == set(table.columns), name
+
+
+def test_deliveries_and_queues_are_what_a_loop_over_the_log_finds(
+    digests: dict[str, Digest],
+) -> None:
+    run = results.load(digests["timestamp"].path)
+    lines = [
+        json.loads(line) for line in (run.path / "events" / "nodes.jsonl").read_text().splitlines()
+    ]
+    sent: dict[tuple[int, int], int] = {}
+    held: dict[tuple[int, int, int], int] = {}
+    longest: defaultdict[int, int] = defaultdict(int)
+    found = []
+    for line in lines:
+        name = line["source"], line["seq"]
+        key = (line["node"], *name)
+        if line["event"] == "send":
+            sent[name] = line["t"]
+        elif line["event"] == "hold":
+            held.setdefault(key, line["t"])
+            queue = sum(node == line["node"] for node, *_ in held)
+            longest[line["node"]] = max(longest[line["node"]], queue)
+        else:
+            since = held.pop(key, None)
+            found.append((*key, line["t"], line["t"] - sent[name], since))
+    assert max(longest.values()) > 1
+    ours = run.deliveries.astype(object).where(run.deliveries.notna(), None)
+    assert sorted(ours[["node", "source", "seq", "at"]].itertuples(index=False)) == sorted(
+        row[:4] for row in found
+    )
+    by_key = {(r.node, r.source, r.seq): (r.delay, r.held_at) for r in ours.itertuples()}
+    assert by_key == {row[:3]: row[4:] for row in found}
+    nodes = run.nodes.set_index("node")
+    assert {n: q for n, q in nodes.queue_max.items() if q} == longest
+
+
+def test_messages_join_what_logs_and_packets_say(digests: dict[str, Digest]) -> None:
+    run = results.load(digests["fragments"].path)
+    messages = run.messages
+    assert (messages.destinations == 8).all()
+    assert (messages.delivered == 8).all()
+    assert (messages.copies == 7).all()
+    assert (messages.fragments == 7 * 3).all()
+    assert (messages.control == 4 * 8).all()
+    assert (messages.bytes == 7 * (32 + 32 + 4000)).all()
+    assert messages.hops.sum() == run.summary["hops"]
+    assert messages.wire_bytes.sum() == run.summary["wire_bytes"]
+
+
+def test_the_timeline_adds_up_to_the_run(digests: dict[str, Digest]) -> None:
+    for name in ("timestamp", "overlay"):
+        run = results.load(digests[name].path)
+        steps = run.timeline
+        assert len(steps) == STEPS
+        hops = run.hops
+        assert (steps.packets_mean * steps.width).sum() == pytest.approx(
+            (hops.arrived - hops.queued).sum()
+        )
+        moments = sorted([(t, 1) for t in hops.queued] + [(t, -1) for t in hops.arrived])
+        level, top = 0, 0
+        for _, step in moments:
+            level += step
+            top = max(top, level)
+        assert steps.packets_max.max() == top
+        assert (steps.held_mean * steps.width).sum() == pytest.approx(run.deliveries.held.sum())
+        assert steps.deliveries.sum() == run.summary["deliveries"]
+
+
+def test_the_longest_link_queue_is_what_a_loop_finds(digests: dict[str, Digest]) -> None:
+    run = results.load(digests["overlay"].path)
+    found = {}
+    for link, hops in run.hops.groupby(["tail", "head"]):
+        found[link] = max(int(((hops.queued <= q) & (hops.started > q)).sum()) for q in hops.queued)
+    ours = run.links.set_index(["tail", "head"]).queue_max
+    assert {link: n for link, n in ours.items() if n} == {k: n for k, n in found.items() if n}
+    assert max(found.values()) > 3
+
+
+def test_without_packets_their_figures_are_the_engines(digests: dict[str, Digest]) -> None:
+    run = results.load(digests["counters"].path)
+    assert len(run.hops) == 0
+    assert run.messages.copies.isna().all()
+    assert run.summary["hops"] == run.manifest["figures"]["hops"] > 0
+
+
+def damaged(tmp_path: Path) -> Path:
+    path = simulate(tmp_path, **VARIANTS["timestamp"])
+    log = path / "events" / "nodes.jsonl"
+    whole = log.read_text()
+    log.write_text(whole[:-20] + "\n" + '{"node": 99, "event": "send", "t": 1}\nnonsense\n')
+    manifest = json.loads((path / "manifest.json").read_text())
+    del manifest["figures"]
+    manifest["status"] = "running"
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    return path
+
+
+def test_what_a_damaged_run_has_is_digested_and_the_rest_is_told(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = damaged(tmp_path)
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    empty = simulate(tmp_path, **VARIANTS["counters"])
+    (empty / "events" / "nodes.jsonl").unlink()
+    gone = tmp_path / "gone"
+    other, silent = (simulate(tmp_path, **VARIANTS["counters"]) for _ in range(2))
+    for run, link_type in ((other, 105), (silent, LINUX_SLL2)):
+        (run / "packets" / "capture.pcap").write_bytes(file_header(link=link_type))
+        emulation = {"interfaces": {}, "start_unix_ns": 0, "captured": 0}
+        (run / "emulation.json").write_text(json.dumps(emulation))
+    paths = (path, foreign, gone, empty, other, silent)
+    status = main(["digest", *map(str, paths)])
+    captured = capsys.readouterr()
+    assert status == 2
+    assert results.load(path).summary["deliveries"] > 100
+    words = captured.err
+    assert "3 lines of the event logs cannot be used" in words
+    assert "not finished, its status is running" in words
+    assert f"{foreign}/manifest.json: no such file; this is not a run directory" in words
+    assert f"{gone}: no such run directory" in words
+    assert f"{empty}: no event logs" in words
+    assert "the captures are left out" in words
+    assert "link type 105" in words
+    assert f"{silent}: the captures hold no packet" in words
+    assert captured.out.count("digested") == 3
+    assert not list(tmp_path.rglob("*.part"))
+
+
+def test_a_run_is_digested_and_reported_unless_told_not_to(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "small.toml"
+    both = [VARIANTS[name]["protocol"] for name in ("overlay", "timestamp")]
+    file.write_text(tomli_w.dumps({**BASE, "protocol": both}))
+    assert main(["run", str(file), "--runs", str(tmp_path / "runs")]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    pages = sorted((tmp_path / "runs").rglob("report.html"))
+    assert len(pages) == 3
+    for page in pages:
+        assert f"{page}\n" in captured.out
+    assert len(results.load(tmp_path / "runs" / "small" / "latest").messages) > 20

@@ -1,0 +1,139 @@
+"""Experiments with groups: who may send to whom, and runs of them in the simulator."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.cli import main
+from testbed.errors import UserError
+from testbed.experiment import Experiment, parse
+from testbed.experiment.network import Network, build_network, planned_sends
+from testbed.protocols import PROTOCOLS
+from testbed.run import run_experiment
+
+TAKERS = [name for name, protocol in PROTOCOLS.items() if protocol.takes_subsets]
+RANDOM = {"model": "random", "groups": 5, "size": 4}
+LINKS = {"delay_ms": [0.0, 20.0]}
+
+
+def experiment(
+    name: str = "rst",
+    groups: dict[str, Any] | None = RANDOM,
+    workload: dict[str, Any] | None = None,
+    **keys: Any,
+) -> Experiment:
+    document = {
+        "name": "grouped",
+        "protocol": {"name": name},
+        "topology": {"model": "pure-random", "nodes": 10, "edge_probability": 0.5},
+        "links": LINKS,
+        "workload": workload or {"model": "poisson", "senders": 6, "duration_ms": 100},
+        **keys,
+    }
+    if groups is not None:
+        document["groups"] = groups
+    return parse(document, Path("grouped.toml"))[0]
+
+
+def run(what: Experiment, runs: Path) -> tuple[Any, list[dict[str, Any]]]:
+    done = run_experiment(what, runs, lambda stage, done, of: None)
+    lines = (done.path / "events" / "nodes.jsonl").read_text().splitlines()
+    return done, [json.loads(line) for line in lines]
+
+
+@pytest.mark.parametrize("name", TAKERS)
+def test_every_message_and_every_answer_goes_to_a_group_of_its_sender(name, tmp_path):
+    workload = {"model": "reply", "senders": 6, "interval_ms": 10, "duration_ms": 40, "depth": 3}
+    what = experiment(name, workload=workload)
+    done, events = run(what, tmp_path)
+    assert done.verdict.ok, done.verdict.explain(3)
+    groups = {frozenset(g) for g in build_network(what).groups.values()}
+    sent = [event for event in events if event["event"] == "send"]
+    assert len({frozenset(event["to"]) for event in sent}) > 1
+    for event in sent:
+        assert frozenset(event["to"]) in groups
+        assert event["node"] in event["to"]
+    assert any(event["t"] > 40e6 for event in sent)  # answers to answers
+
+
+def test_a_sender_can_send_to_each_of_its_groups_at_once():
+    workload = {"model": "steady", "senders": 6, "interval_ms": 10, "each_group": True}
+    what = experiment(workload={**workload, "duration_ms": 10})
+    network = build_network(what)
+    sends = planned_sends(what, network)
+    for node in {sending.node for sending in sends}:
+        own = [to for to in network.groups.values() if node in to]
+        assert [sending.to for sending in sends if sending.node == node] == own
+
+
+def test_a_script_names_groups():
+    lines = [{"node": 1, "at_ms": 0, "group": "b"}, {"node": 2, "answers": 0, "group": "a"}]
+    groups = {"model": "named", "members": {"a": [0, 2], "b": [1, 2]}}
+    what = experiment(groups=groups, workload={"model": "script", "send": lines})
+    assert planned_sends(what, build_network(what))[0].to == {1, 2}
+
+
+def test_the_answer_of_a_script_goes_to_its_group(tmp_path):
+    lines = [{"node": 1, "at_ms": 0, "group": "b"}, {"node": 2, "answers": 0, "group": "a"}]
+    groups = {"model": "named", "members": {"a": [0, 2], "b": [1, 2]}}
+    _, events = run(
+        experiment(groups=groups, workload={"model": "script", "send": lines}), tmp_path
+    )
+    assert [e["to"] for e in events if e["event"] == "send"] == [[1, 2], [0, 2]]
+
+
+def test_groups_are_kept_with_the_network():
+    network = build_network(experiment())
+    assert Network.from_json(json.loads(json.dumps(network.to_json()))).groups == network.groups
+    assert len(network.groups) == 5
+
+
+def test_the_same_seed_gives_the_same_groups():
+    assert build_network(experiment()).groups == build_network(experiment("ks")).groups
+    assert build_network(experiment()).groups != build_network(experiment(seed=2)).groups
+
+
+def test_an_experiment_with_groups_can_be_run_again_from_its_own_file(tmp_path):
+    done, _ = run(experiment(), tmp_path)
+    file = done.path / "experiment.toml"
+    assert main(["run", str(file), "--runs", str(tmp_path), "--no-digest"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("what", "sentence"),
+    [
+        ({"name": "timestamp"}, "timestamp sends every message to everybody"),
+        ({"groups": {"model": "random", "size": 11}}, "groups: .*needs 11 processes"),
+        ({"groups": {"model": "rnadom"}}, "did you mean 'random'"),
+        ({"groups": {"model": "ring", "grups": 4}}, "did you mean 'groups'"),
+        (
+            {"workload": {"model": "random-destinations", "messages": 5}},
+            "random-destinations draws destinations of its own",
+        ),
+        (
+            {"groups": {"model": "triangle"}},
+            "workload: senders = 6, and only 3 processes are in a group",
+        ),
+        (
+            {"workload": {"model": "script", "send": [{"node": 0, "at_ms": 0, "group": "h"}]}},
+            "message 0 of the script names group 'h', and there are g1, g2",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_a_sentence(what, sentence):
+    with pytest.raises(UserError, match=sentence):
+        build_network(experiment(**what))
+
+
+def test_the_topology_command_shows_groups_and_their_cycle(tmp_path, capsys):
+    file = tmp_path / "grouped.toml"
+    file.write_text(experiment().to_toml())
+    assert main(["topology", str(file)]) == 0
+    out = capsys.readouterr().out
+    assert "5 groups, their graph has a cycle" in out
+    assert main(["topology", str(file), "--json"]) == 0
+    groups = json.loads(capsys.readouterr().out)["groups"]
+    assert groups["cycle"] is True
+    assert groups["members"].keys() == {"g1", "g2", "g3", "g4", "g5"}

@@ -1,0 +1,393 @@
+"""Fault testing: correct protocols pass, broken ones are found, and what is found is small."""
+
+import tomllib
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.commands import fuzz as fuzz_command
+from testbed.errors import UserError
+from testbed.experiment import load, parse
+from testbed.fuzz import Tally, attempt, batches, draw, shrunk, try_batch, write_example
+from testbed.fuzz.shrink import Shrinker
+from testbed.protocols import PROTOCOLS
+from testbed.protocols.broken import BROKEN
+from testbed.run import run_experiment
+from testbed.workloads.script import without
+
+SEEDS = range(1, 41)
+
+
+def tried(name: str, seeds: range) -> Tally:
+    total = Tally(name)
+    for batch in batches([name], seeds):
+        total.add(try_batch(batch))
+    return total
+
+
+def options(tmp_path: Path, **changes: Any) -> Namespace:
+    given = {"protocol": None, "seeds": 3, "first_seed": 1, "master": None, "json": False}
+    return Namespace(**{**given, "runs": tmp_path, **changes})
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_nothing_goes_wrong_with_a_correct_protocol(name: str) -> None:
+    seeds = range(1, 25) if PROTOCOLS[name].repairs else SEEDS  # heartbeats take their time
+    tally = tried(name, seeds)
+    assert tally.wrong == {}
+    assert tally.seeds == len(seeds)
+    assert tally.faults > len(seeds)
+    assert tally.deliveries > tally.messages > 5 * len(seeds)
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_mistake_is_found_made_small_and_repeated_by_a_run(name: str, tmp_path: Path) -> None:
+    found = next(s for s in range(1, 201) if attempt(draw(BROKEN[name], s)).wrong)  # type: ignore[union-attr]
+    example = shrunk(name, found)
+    drawn = draw(BROKEN[name], found)
+    assert len(example.document["workload"]["send"]) <= len(drawn["workload"]["send"])
+    assert len(example.document["workload"]["send"]) <= 10
+    assert len(example.document["fault"]) <= 2
+    (experiment,) = load(write_example(example, tmp_path))
+    run = run_experiment(experiment, tmp_path, lambda stage, done, of: None)
+    assert run.verdict.verdict == "invalid"
+    assert run.verdict.count(example.trial.wrong or "")
+    if name != "broken-echo":  # which never ends, so that one sees more of it than the other
+        assert run.verdict.explain(1)[1] == example.trial.sentence
+
+
+def test_one_seed_is_one_experiment_and_one_outcome() -> None:
+    for name, protocol in PROTOCOLS.items():
+        assert draw(protocol, 5) == draw(protocol, 5) != draw(protocol, 6), name
+        assert attempt(draw(protocol, 5)) == attempt(draw(protocol, 5))
+
+
+def test_what_is_drawn_is_within_what_protocols_promise() -> None:
+    for name, protocol in PROTOCOLS.items():
+        for seed in range(1, 101):
+            document = draw(protocol, seed)
+            kinds = {fault["kind"] for fault in document["fault"]}
+            raw, floods = document["channel"] == "raw", protocol.needs_overlay
+            if protocol.optimistic or protocol.repairs:
+                continue
+            if raw:
+                assert not kinds & {"loss", "link-down", "partition"}, (name, seed)
+                assert not (floods and "reordering" in kinds)
+            if "crash" in kinds:
+                assert raw or floods
+            for fault in document["fault"]:
+                assert fault["kind"] not in ("link-down", "partition", "pause") or fault["for_ms"]
+                assert fault["kind"] != "crash" or "for_ms" not in fault
+
+
+def test_every_kind_of_fault_is_drawn_for_each_protocol_that_may_meet_it() -> None:
+    for protocol in PROTOCOLS.values():
+        drawn = [draw(protocol, seed) for seed in range(1, 121)]
+        kinds = {fault["kind"] for document in drawn for fault in document["fault"]}
+        assert kinds >= {"loss", "duplication", "reordering", "slow", "link-down", "partition"}
+        assert "pause" in kinds
+        assert ("crash" in kinds) == (not protocol.needs_everybody)
+        raw = {fault["kind"] for d in drawn if d["channel"] == "raw" for fault in d["fault"]}
+        assert ({"loss", "link-down", "partition"} <= raw) == (
+            protocol.optimistic or protocol.repairs
+        )
+        again = any("for_ms" in f for d in drawn for f in d["fault"] if f["kind"] == "crash")
+        assert again == (protocol.optimistic or protocol.repairs)
+        lines = [line for document in drawn for line in document["workload"]["send"]]
+        assert any("answers" in line for line in lines)
+        grouped = any("group" in line for line in lines)
+        assert grouped == protocol.needs_groups
+        some = any("to" in line for line in lines)
+        assert some == (protocol.takes_subsets and not grouped)
+
+
+def daisies(send: list[Any], faults: list[Any], nodes: int = 6, **settings: Any) -> dict[str, Any]:
+    """An experiment with members, on a complete graph."""
+    chosen = {"heartbeat_ms": 20.0, "patience_ms": 70.0, "grace_ms": 210.0, "ack_ms": 1.0}
+    chosen |= settings
+    return {
+        "name": "members",
+        "seed": 1,
+        "protocol": {"name": "daisy", **chosen},
+        "topology": {"model": "pure-random", "nodes": nodes, "edge_probability": 1.0},
+        "links": {"delay_ms": 1.0},
+        "workload": {
+            "model": "script",
+            "send": send,
+            "settle_ms": 3 * chosen["grace_ms"] + 40 * chosen["heartbeat_ms"],
+        },
+        "fault": faults,
+    }
+
+
+def test_members_are_drawn_with_all_that_happens_to_them() -> None:
+    drawn = [draw(PROTOCOLS["daisy"], seed) for seed in range(1, 121)]
+    assert {d["protocol"]["levels"] for d in drawn} == {1, 2, 3, 4}
+    for setting in ("split_above", "merge_below"):
+        assert 10 < sum(setting in d["protocol"] for d in drawn) < 60
+    for kind in ("crash", "leave"):
+        ends = {"for_ms" in f for d in drawn for f in d["fault"] if f["kind"] == kind}
+        assert ends == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("faults", "settings", "allowed"),
+    [
+        ([{"kind": "partition", "nodes": [0], "for_ms": 500.0}], {}, True),
+        ([{"kind": "partition", "nodes": [0]}], {}, False),
+        ([{"kind": "partition", "nodes": [0], "for_ms": 50_000.0}] * 2, {}, False),
+        ([{"kind": "pause", "node": 0, "for_ms": 150.0}, {"kind": "crash", "node": 1}], {}, True),
+        ([{"kind": "pause", "node": 0, "for_ms": 300.0}, {"kind": "crash", "node": 1}], {}, False),
+        ([{"kind": "pause", "node": 0, "for_ms": 300.0}, {"kind": "leave", "node": 1}], {}, False),
+        ([{"kind": "crash", "node": 0}, {"kind": "crash", "node": 3}], {}, True),
+        ([{"kind": "crash", "node": node} for node in (0, 1, 2)], {}, True),
+        ([{"kind": "crash", "node": node} for node in (0, 1, 2, 3)], {}, False),
+        ([{"kind": "crash", "node": 0}, {"kind": "leave", "node": 3}], {"split_above": 5}, True),
+        ([{"kind": "crash", "node": 0}, {"kind": "crash", "node": 3}], {"split_above": 4}, False),
+        ([{"kind": "slow", "factor": 9.0, "link": [0, 1], "for_ms": 50.0}], {}, True),
+        ([{"kind": "slow", "factor": 9.0, "link": [0, 1], "for_ms": 50.0}] * 2, {}, False),
+        ([{"kind": "loss", "rate": 0.02}], {}, True),
+        ([{"kind": "loss", "rate": 0.2}], {}, False),
+        ([], {"safe": False}, True),
+        ([], {"safe": False, "early": True}, True),
+        ([{"kind": "crash", "node": 0}], {"safe": False}, False),
+        ([{"kind": "pause", "node": 0, "for_ms": 150.0}], {"safe": False}, False),
+        ([{"kind": "crash", "node": 0}], {"inside": "server"}, True),
+        ([{"kind": "crash", "node": node} for node in (0, 3)], {"inside": "server"}, False),
+        ([{"kind": "crash", "node": node} for node in (0, 3)], {"inside": "recipients"}, False),
+        (
+            [{"kind": "crash", "node": node} for node in (0, 3)],
+            {"inside": "recipients", "resilience": 2},
+            True,
+        ),
+        ([{"kind": "pause", "node": 0, "for_ms": 300.0}], {"inside": "recipients"}, False),
+        ([], {"patience_ms": 25.0}, False),
+    ],
+)
+def test_members_meet_nothing_beyond_the_limits_of_their_protocol(
+    faults: list[Any], settings: dict[str, Any], allowed: bool
+) -> None:
+    document = daisies([{"node": 0, "at_ms": 0.0}], faults, **{"group_size": 3, **settings})
+    trial = attempt(document)
+    assert (trial is not None) == allowed
+    assert trial is None or trial.wrong is None
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        pytest.param(
+            daisies([{"node": 0, "at_ms": 0.0}], [{"kind": "leave", "node": 0, "for_ms": 10.0}]),
+            id="who joins before it has left is back",
+        ),
+        pytest.param(
+            daisies(
+                [{"node": 0, "at_ms": 0.0}, {"node": 0, "at_ms": 0.81}],
+                [{"kind": "leave", "node": 0, "at_ms": 0.53, "for_ms": 100.0},
+                 {"kind": "crash", "node": 1}],
+                nodes=2,
+            ),
+            id="who cannot leave since another has crashed can stay",
+        ),
+        pytest.param(
+            daisies(
+                [{"node": 0, "at_ms": 10.55}, {"node": 4, "at_ms": 24.85}, {"node": 0, "at_ms": 22.0}],
+                [{"kind": "leave", "node": 0, "at_ms": 33.18}],
+                nodes=5, group_size=3, levels=4, ack_ms=0.0, split_above=2,
+                heartbeat_ms=50.0, patience_ms=500.0, grace_ms=1000.0,
+            ) | {"seed": 25},
+            id="a server that wants to leave relays what comes from above",
+        ),
+        pytest.param(
+            daisies(
+                [{"node": 5, "at_ms": 0.0, "to": [2, 3]}, {"node": 0, "at_ms": 0.0},
+                 {"node": 5, "at_ms": 0.0}],
+                [], group_size=1, levels=3, ack_ms=5.0, split_above=3, merge_below=4,
+            ) | {"seed": 1027},
+            id="who joins another group has not what is above it",
+        ),
+        pytest.param(
+            daisies(
+                [{"node": 2, "at_ms": 8.688}, {"node": 2, "answers": 0, "payload_bytes": 437},
+                 {"node": 3, "at_ms": 5.822, "payload_bytes": 84}],
+                [], group_size=2, heartbeat_ms=10.0, patience_ms=50.0, grace_ms=150.0, ack_ms=5.0,
+                merge_below=4,
+            ) | {
+                "seed": 2077,
+                "topology": {"model": "pure-random", "nodes": 7, "edge_probability": 0.6},
+                "links": {"delay_ms": 1.0, "bandwidth_mbit": [10.0, 100.0]},
+                "transport": {"routing": "delay", "mtu": 200},
+            },
+            id="who joins another group is admitted, though that changes the view above",
+        ),
+        pytest.param(
+            daisies(
+                [{"node": 7, "at_ms": 0.0}, {"node": 4, "answers": 0}, {"node": 2, "answers": 1},
+                 {"node": 4, "answers": 1}, {"node": 2, "answers": 3},
+                 {"node": 6, "answers": 3, "payload_bytes": 657}, {"node": 0, "answers": 4},
+                 {"node": 3, "answers": 4}, {"node": 2, "answers": 5}, {"node": 0, "at_ms": 0.0},
+                 {"node": 3, "at_ms": 943.511}, {"node": 7, "at_ms": 943.511}],
+                [{"kind": "partition", "nodes": [2, 6, 7], "at_ms": 23.7, "for_ms": 61.811},
+                 {"kind": "loss", "rate": 0.003}],
+                group_size=1, levels=1, heartbeat_ms=10.0, patience_ms=35.0, grace_ms=105.0,
+                ack_ms=1.0, inside="recipients",
+            ) | {
+                "seed": 10242,
+                "topology": {"model": "ring", "nodes": 8},
+                "links": {"delay_ms": 0.0, "bandwidth_mbit": [10.0, 100.0]},
+                "transport": {"routing": "delay", "mtu": 200},
+            },
+            id="two views of one number are proposed at once",
+        ),
+        pytest.param(
+            daisies([{"node": 1, "at_ms": 300.0}], [{"kind": "crash", "node": 2}], nodes=3),
+            id="who crashes at the very beginning says nothing",
+        ),
+    ],
+)  # fmt: skip
+def test_what_once_went_wrong_with_members_does_not(document: dict[str, Any]) -> None:
+    trial = attempt(document)
+    assert trial is not None
+    assert (trial.wrong, trial.sentence) == (None, "")
+
+
+def test_members_that_are_never_admitted_again_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    protocol: Any = PROTOCOLS["daisy"]
+    monkeypatch.setattr(protocol, "_return", lambda self, now: None)
+    away = [{"kind": "leave", "node": 1, "for_ms": 300.0}]
+    waits = attempt(daisies([{"node": 1, "at_ms": 100.0}], away))
+    assert waits is not None
+    assert (waits.wrong, "waits to send" in waits.sentence) == ("unrepaired", True)
+    lacks = attempt(daisies([{"node": 0, "at_ms": 2500.0}], away))
+    assert lacks is not None
+    assert (lacks.wrong, "never delivered" in lacks.sentence) == ("unrepaired", True)
+
+
+def test_what_does_not_end_or_raises_is_wrong_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    protocol = PROTOCOLS["overlay"]
+    document = draw(protocol, 1)
+
+    def stumble(*_: object) -> Any:
+        raise IndexError("out of it")
+        yield
+
+    monkeypatch.setattr(protocol, "receive", stumble)
+    trial = attempt(document)
+    assert trial is not None
+    assert (trial.wrong, trial.sentence) == ("error", "IndexError: out of it")
+
+    def chat(self: Any, message: Any, sender: int, now: int) -> Any:
+        from testbed.protocols import Send
+
+        yield Send((sender,), message)
+
+    monkeypatch.setattr(protocol, "receive", chat)
+    trial = attempt({**document, "fault": [], "channel": "raw", "links": {}})
+    assert trial is not None
+    assert trial.wrong == "endless"
+
+
+def test_what_is_no_experiment_is_no_trial() -> None:
+    document = draw(PROTOCOLS["timestamp"], 1)
+    assert attempt({**document, "topology": {"model": "line", "nodes": 1}}) is None
+
+
+def test_what_no_protocol_promises_to_survive_is_no_trial() -> None:
+    down = {"kind": "link-down", "link": [0, 1]}
+    heals = {**down, "for_ms": 5.0}
+    late = {"kind": "reordering", "rate": 0.5}
+    crashes = [{"kind": "crash", "node": node, "at_ms": 1.0} for node in (1, 3)]
+    reliable = {"model": "reliable"}
+    for protocol, channel, faults, allowed in (
+        ("overlay", reliable, [heals], True),
+        ("overlay", reliable, [down], False),
+        ("overlay", "raw", [heals], False),
+        ("overlay", "raw", [late], False),
+        ("timestamp", "raw", [late], True),
+        ("overlay", reliable, [crashes[0]], True),
+        ("timestamp", reliable, [crashes[0]], False),
+        ("timestamp", "raw", crashes, True),
+        ("overlay", "raw", crashes, False),  # on a ring, 2 is alone then
+    ):
+        document = {
+            "name": "promises",
+            "protocol": {"name": protocol},
+            "topology": {"model": "ring", "nodes": 5},
+            "overlay": {"model": "ring"},
+            "workload": {"model": "script", "send": [{"node": 0, "at_ms": 0.0}]},
+            "channel": channel,
+            "fault": faults,
+        }
+        trial = attempt(document)
+        assert (trial is not None) == allowed, document
+        assert trial is None or trial.wrong is None
+
+
+def test_shrinking_stops_when_its_trials_are_used_up() -> None:
+    name = "broken-last-cause"
+    seed = next(s for s in range(1, 201) if attempt(draw(BROKEN[name], s)).wrong)  # type: ignore[union-attr]
+    document = draw(BROKEN[name], seed)
+    wrong = attempt(document).wrong  # type: ignore[union-attr]
+    assert wrong is not None
+    assert Shrinker(document, wrong, trials=0).shrink() == document
+    shrinker = Shrinker(document, wrong, trials=25)
+    assert attempt(shrinker.shrink()).wrong == wrong  # type: ignore[union-attr]
+    assert shrinker.left == 0
+
+
+def test_a_message_goes_with_its_answers() -> None:
+    send: Any = [
+        {"node": 0, "at_ms": 0.0},
+        {"node": 1, "answers": 0},
+        {"node": 2, "at_ms": 0.0},
+        {"node": 3, "answers": 2},
+        {"node": 4, "answers": 1},
+    ]
+    assert without(send, {0}) == [{"node": 2, "at_ms": 0.0}, {"node": 3, "answers": 0}]
+    assert without(send, {3}) == [*send[:3], {"node": 4, "answers": 1}]
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        ([{"node": 0}], "either at_ms or answers"),
+        ([{"node": 0, "answers": 0}], "answers one that is not before it"),
+        ([{"node": 0, "at_ms": -1}], "at_ms must not be negative"),
+        ([{"node": 0, "at_ms": 0, "to": [1], "group": "g1"}], "both a group and a list"),
+        ([{"node": 0, "at_ms": 0}, *[{"node": 1, "answers": 0}] * 2], "once at most"),
+        ([], "at least one message"),
+        ([{"node": 0, "at_ms": 0, "payload_bytes": 2}], "payload_bytes must be from 4"),
+        ([{"node": 0, "at": 0}], "unknown key 'at'"),
+    ],
+)
+def test_a_script_without_meaning_is_refused(lines: Any, says: str) -> None:
+    document = {
+        "name": "script",
+        "protocol": {"name": "overlay"},
+        "topology": {"model": "line", "nodes": 3},
+        "workload": {"model": "script", "send": lines},
+    }
+    with pytest.raises(UserError, match=r"script\.toml") as refused:
+        parse(document, Path("script.toml"))
+    assert says in str(refused.value)
+
+
+def test_the_command_tells_what_it_found(tmp_path: Path, capsys: Any) -> None:
+    chosen = ["overlay", "broken-impatient"]
+    assert fuzz_command.command(options(tmp_path, protocol=chosen)) == 1
+    told = capsys.readouterr().out
+    files = list((tmp_path / "fuzz").glob("*.toml"))
+    assert len(files) == 1
+    assert files[0].name in told.replace("\n", "")
+    assert tomllib.loads(files[0].read_text())["protocol"]["name"] == "broken-impatient"
+    assert fuzz_command.command(options(tmp_path, protocol=["timestamp"], json=True)) == 0
+    assert '"seeds": 3' in capsys.readouterr().out
+
+
+def test_the_command_refuses_what_it_cannot_do(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="did you mean 'overlay'"):
+        fuzz_command.command(options(tmp_path, protocol=["overly"]))
+    with pytest.raises(UserError, match="--seeds 0"):
+        fuzz_command.command(options(tmp_path, seeds=0))

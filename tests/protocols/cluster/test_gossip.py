@@ -1,0 +1,353 @@
+"""PrCast and lpbcast's membership: who is reached, for how long, and who knows whom."""
+
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from testbed.protocols import Codec, Message, MessageId, Place, WireError
+from testbed.protocols.cluster import Cluster
+from testbed.protocols.cluster.events import Event, EventGossip, EventId, Recover
+from testbed.protocols.cluster.gossip import Ball, Gossip, GossipSettings, PrCast, make_view
+from testbed.protocols.cluster.lpbcast import News, PartialView
+from tests.protocols.cluster.rounds import LockStep
+
+PROCESSES = 9
+CODEC = Codec(10, (EventGossip, Event, Recover, Message), 7, PROCESSES)
+PLAIN = Codec(10, (Gossip,), 7, PROCESSES)
+
+
+def make_processes(count: int, rng: random.Random, **settings: Any) -> LockStep:
+    chosen = GossipSettings(**settings)
+    places = [Place(me, count, rng=rng) for me in range(count)]
+    return LockStep([PrCast(p.me, make_view(p, chosen), chosen) for p in places])
+
+
+def one(age: int = 0, seq: int = 1) -> Ball:
+    return Ball(MessageId(1, seq), Message(1, seq), age)
+
+
+def alone(**settings: Any) -> PrCast:
+    return make_processes(6, random.Random(3), **settings).processes[0]
+
+
+# Dissemination
+
+
+@pytest.mark.parametrize(
+    ("n", "runs", "coverage", "all_reached", "copies"),
+    [(25, 100, 1, 1, 290), (125, 120, 0.9995, 0.95, 911), (250, 120, 0.996, 0.38, 1378)],
+)
+def test_four_targets_and_five_rounds_reach_nearly_all_of_250_processes(
+    n: int, runs: int, coverage: float, all_reached: float, copies: int
+) -> None:
+    rng = random.Random(n)
+    reached, sent = [], 0
+    for _ in range(runs):
+        group = make_processes(n, rng)
+        group.processes[0].multicast(Message(0, 1))
+        for _ in range(6):
+            group.step()
+        reached.append((1 + group.received.total()) / n)
+        sent += group.copies
+        assert not any(prcast.buffer for prcast in group.processes)
+    assert np.mean(reached) == pytest.approx(coverage, abs=4 * np.std(reached) / runs**0.5 + 2e-4)
+    assert np.mean([r == 1 for r in reached]) == pytest.approx(all_reached, abs=0.15)
+    assert sent / runs == pytest.approx(copies, rel=0.02)
+
+
+def test_an_event_is_passed_on_for_as_many_rounds_as_there_are_hops() -> None:
+    prcast = alone(hops=3)
+    prcast.multicast(Message(0, 1))
+    ages = []
+    while todo := prcast.round():
+        ages += [ball.age for ball in todo.gossip.balls]
+        assert len(set(todo.targets) - {0}) == len(todo.targets) == 4
+    assert ages == [1, 2, 3]
+
+
+@pytest.mark.parametrize(("age", "further"), [(1, 2), (2, 1), (3, 0), (7, 0)])
+def test_what_is_received_is_passed_on_for_the_rest_of_its_time(age: int, further: int) -> None:
+    prcast = alone(hops=3)
+    assert [e.id for e in prcast.receive(Gossip(2, 0, balls=(one(age),)))] == [(1, 1)]
+    rounds = 0
+    while prcast.round():
+        rounds += 1
+    assert rounds == further
+
+
+def test_of_two_ages_the_lower_is_believed() -> None:
+    prcast = alone()
+    for age in (3, 1, 2):
+        prcast.receive(Gossip(2, 0, balls=(one(age),)))
+    assert [ball.age for ball in prcast.buffer.values()] == [1]
+
+
+def test_the_oldest_events_go_when_there_are_too_many() -> None:
+    prcast = alone(events_per_message=3)
+    prcast.receive(Gossip(2, 0, balls=(one(4, 1), one(1, 2), one(1, 3), one(2, 4), one(1, 5))))
+    todo = prcast.round()
+    assert todo is not None
+    assert {ball.name.seq for ball in todo.gossip.balls} == {2, 3, 5}
+    assert todo.dropped == 2
+    assert {name.seq for name in prcast.buffer} == {2, 3, 5}
+
+
+def test_of_the_same_age_those_that_came_first_go() -> None:
+    prcast = alone(events_per_message=2)
+    prcast.receive(Gossip(2, 0, balls=(one(1, 1), one(1, 2), one(1, 3))))
+    todo = prcast.round()
+    assert todo is not None
+    assert {ball.name.seq for ball in todo.gossip.balls} == {2, 3}
+
+
+def test_a_history_that_is_too_short_lets_an_event_through_again() -> None:
+    for history, again in ((1, 1), (2, 0)):
+        prcast = alone(history=history, hops=1)
+        prcast.receive(Gossip(2, 0, balls=(one(1, 1), one(1, 2))))
+        assert len(prcast.receive(Gossip(2, 0, balls=(one(1, 1),)))) == again
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"fanout": 0},
+        {"hops": 0},
+        {"round_ms": 0},
+        {"history": 0},
+        {"view_size": 3},
+        {"unsubs_rounds": 5},
+        {"members": 3},
+        {"members": -1, "membership": "partial"},
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"zero|least|negative"):
+        GossipSettings(**settings)
+
+
+# Membership
+
+
+def view_of(prcast: PrCast) -> PartialView:
+    assert isinstance(prcast.view, PartialView)
+    return prcast.view
+
+
+def who_knows(group: LockStep, process: int) -> set[int]:
+    return {p.me for p in group.processes if process in view_of(p).view}
+
+
+def view_graph(group: LockStep) -> "nx.DiGraph[int]":
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    graph.add_nodes_from(p.me for p in group.processes if p.view.member)
+    graph.add_edges_from((p.me, q) for p in group.processes for q in view_of(p).view)
+    return graph
+
+
+def partial_group(count: int, seed: int = 1, **settings: Any) -> LockStep:
+    chosen = {"view_size": 6, "fanout": 3, **settings}
+    return make_processes(count, random.Random(seed), membership="partial", **chosen)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_small_views_change_and_stay_connected(seed: int) -> None:
+    group = partial_group(60, seed)
+    first = view_graph(group)
+    for _ in range(60):
+        group.step()
+        graph = view_graph(group)
+        assert nx.is_weakly_connected(graph)
+        assert max(d for _, d in graph.out_degree()) <= 6
+        assert not any(graph.has_edge(p, p) for p in graph)
+    assert len(set(graph.edges) & set(first.edges)) < len(first.edges) / 2
+
+
+def test_a_process_that_joins_becomes_known_and_receives() -> None:
+    group = partial_group(41, members=40)
+    newcomer = group.processes[40]
+    for _ in range(5):
+        group.step()
+    assert not newcomer.view.member
+    assert not who_knows(group, 40)
+    view_of(newcomer).join()
+    assert len(view_of(newcomer).view) == 1
+    for _ in range(15):
+        group.step()
+    assert len(who_knows(group, 40)) >= 3
+    assert len(view_of(newcomer).view) == 6
+    group.processes[0].multicast(Message(0, 1))
+    for _ in range(6):
+        group.step()
+    assert (0, 1) in newcomer.history
+
+
+def test_a_process_that_leaves_is_forgotten_and_falls_silent() -> None:
+    group = partial_group(40)
+    for _ in range(5):
+        group.step()
+    leaver = group.processes[7]
+    view_of(leaver).leave()
+    assert leaver.view.member
+    assert not leaver.view.active
+    for _ in range(12):
+        group.step()
+    assert not leaver.view.member
+    assert leaver.round() is None
+    assert not who_knows(group, 7)
+    for _ in range(30):
+        group.step()
+    assert not any(view_of(p).unsubs for p in group.processes)
+    assert not who_knows(group, 7)
+    assert nx.is_weakly_connected(view_graph(group))
+
+
+def test_who_comes_back_is_believed_when_the_news_of_its_departure_is_old() -> None:
+    group = partial_group(40)
+    view_of(group.processes[7]).leave()
+    for _ in range(12):
+        group.step()
+    view_of(group.processes[7]).join()
+    for _ in range(40):
+        group.step()
+    assert len(who_knows(group, 7)) >= 3
+
+
+def test_who_has_left_is_not_taken_in() -> None:
+    view = view_of(partial_group(40).processes[0])
+    known = view.view[0]
+    stranger = next(p for p in range(1, 40) if p not in view.view)
+    view.learn(News((known, stranger), ((known, 3), (stranger, 3))))
+    assert not {known, stranger} & {*view.view, *view.subs}
+    assert view.unsubs == {known: 3, stranger: 3}
+
+
+def test_who_is_pushed_out_of_a_view_is_passed_on() -> None:
+    view = view_of(partial_group(40).processes[0])
+    before = set(view.view)
+    strangers = tuple(p for p in range(1, 40) if p not in before)[:3]
+    view.learn(News(strangers))
+    assert len(view.view) == 6
+    assert {*view.view, *view.subs} == before | set(strangers)
+
+
+def test_news_of_departures_is_bounded() -> None:
+    view = view_of(partial_group(40).processes[0])
+    view.learn(News((), tuple((p, 1) for p in range(1, 30))))
+    assert len(view.unsubs) == 6
+
+
+# The wire format
+
+U16, U32, U64 = (st.integers(0, 2**bits - 1) for bits in (16, 32, 64))
+MEMBER = st.integers(0, PROCESSES - 1)
+NEWS = st.builds(
+    News,
+    st.lists(MEMBER, max_size=5).map(tuple),
+    st.lists(st.tuples(MEMBER, U16), max_size=5).map(tuple),
+)
+
+
+@st.composite
+def events(draw: st.DrawFn) -> Event:
+    t = draw(st.lists(U32, min_size=1, max_size=6))
+    ticket = draw(st.integers(0, len(t) - 1))
+    t[ticket] |= 1
+    common = draw(MEMBER), draw(U32), draw(st.binary(max_size=30)), draw(U64)
+    return Event(*common, ticket=ticket, t=np.array(t, np.int64))
+
+
+def gossips(kind: type[Gossip], carried: st.SearchStrategy[Any]) -> st.SearchStrategy[Gossip]:
+    balls = st.builds(lambda event, age: Ball(event.id, event, age), carried, U16)
+    return st.builds(kind, MEMBER, U32, balls=st.lists(balls, max_size=5).map(tuple), news=NEWS)
+
+
+PLAIN_EVENTS = st.builds(Message, MEMBER, U32, st.binary(max_size=30), U64)
+EIDS = st.lists(st.builds(EventId, U32, U32), max_size=6).map(tuple)
+MESSAGES = st.one_of(
+    events(), gossips(EventGossip, events()), st.builds(Recover, MEMBER, U32, eids=EIDS)
+)
+
+
+def picture(message: Message) -> object:
+    """What a message says, as a value that can be compared."""
+    common = (type(message), *message.id, message.payload, message.sent_at)
+    if isinstance(message, Event):
+        return *common, message.ticket, message.t.tolist(), message.eid
+    if isinstance(message, Gossip):
+        balls = [(name, picture(event), age) for name, event, age in message.balls]
+        return *common, balls, message.news
+    return *common, getattr(message, "eids", None)
+
+
+@given(MESSAGES)
+def test_what_is_accounted_is_what_is_sent_and_what_is_read(message: Message) -> None:
+    data = CODEC.encode(message)
+    assert len(data) == message.size
+    assert picture(CODEC.decode(data)) == picture(message)
+
+
+@given(gossips(Gossip, PLAIN_EVENTS))
+def test_gossip_carries_plain_messages_too(message: Gossip) -> None:
+    data = PLAIN.encode(message)
+    assert len(data) == message.size
+    assert picture(PLAIN.decode(data)) == picture(message)
+
+
+@given(MESSAGES, st.data())
+def test_control_information_that_is_cut_or_too_long_is_refused(
+    message: Message, data: st.DataObject
+) -> None:
+    control = message.encode_control()
+    cut = data.draw(st.integers(0, max(0, len(control) - 1)))
+    for wrong in (control[:cut], control + b"\0"):
+        if wrong != control and not _still_whole(message, wrong):
+            with pytest.raises(WireError):
+                type(message).decode_control(wrong, PROCESSES)
+
+
+def _still_whole(message: Message, control: bytes) -> bool:
+    """Whether the beginning of a list is a list."""
+    if isinstance(message, Event):
+        return len(control) % 4 == 0 and len(control) > 4 * message.ticket + 4
+    return isinstance(message, Recover) and len(control) % 8 == 0
+
+
+@given(st.sampled_from([Event, EventGossip, Recover]), st.binary(max_size=120))
+def test_strange_bytes_are_refused_and_nothing_else(kind: type[Message], control: bytes) -> None:
+    with suppress(WireError):
+        kind.decode_control(control, PROCESSES)
+
+
+def test_nobody_outside_the_run_is_named() -> None:
+    event = Event(PROCESSES, 1, ticket=0, t=np.array([1]))
+    makers: list[Callable[[], Gossip]] = [
+        lambda: EventGossip(0, 0, balls=(), news=News((PROCESSES,))),
+        lambda: EventGossip(0, 0, balls=(), news=News((), ((PROCESSES, 1),))),
+        lambda: EventGossip(0, 0, balls=(Ball(event.id, event, 1),)),
+    ]
+    for make in makers:
+        with pytest.raises(WireError, match=f"process {PROCESSES} is not one of"):
+            EventGossip.decode_control(make().encode_control(), PROCESSES)
+
+
+def test_an_event_must_have_happened() -> None:
+    for ticket, t in ((1, [1]), (0, [0]), (0, [1 << 20])):
+        event = ticket.to_bytes(4, "big") + np.array(t, ">u4").tobytes()
+        with pytest.raises(WireError, match="has no event"):
+            Event.decode_control(event, PROCESSES)
+
+
+def test_an_event_in_a_gossip_message_takes_28_bytes_and_four_for_each_ticket() -> None:
+    t = np.arange(1, 8)
+    ball = Ball(MessageId(1, 1), Event(1, 1, bytes(100), ticket=3, t=t), 1)
+    sizes = [EventGossip(0, 0, balls=(ball,) * k).size for k in (0, 1, 2)]
+    assert np.diff(sizes).tolist() == [28 + 4 * 7 + 100] * 2
+    assert sizes[0] == 40
+    assert Cluster.messages[:3] == (EventGossip, Event, Recover)

@@ -1,0 +1,220 @@
+"""Tickets without failures: base cases, random and all interleavings, and versions that fail."""
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from testbed.protocols.broken.tickets import (
+    BROKEN_RINGS,
+    AnySuccessor,
+    Clinging,
+    Forgetting,
+    Hasty,
+    Printed,
+    Undated,
+)
+from testbed.protocols.cluster.tickets import LEASE_MESSAGES, TICKET_MESSAGES, Granted, Ring
+from testbed.protocols.cluster.tickets.encoding import MAYBE, NOBODY, PROCESS, Form, Many, Record
+from testbed.protocols.wire import Codec, Message, WireError
+from tests.protocols.cluster.ring import MS, ViolationError, World
+from tests.protocols.cluster.ring_search import Search
+
+
+def world(
+    processes: int, tickets: int, seed: int = 0, kind: type[Ring] = Ring, **more: Any
+) -> World:
+    founders = {tickets - 1: 0}
+    return World(lambda place: kind(place, tickets, founders, 20 * MS), processes, seed, **more)
+
+
+def join(ring: World, p: int) -> None:
+    ring.act(p, lambda machine, now: machine.join(now))
+
+
+def leave(ring: World, p: int) -> None:
+    ring.act(p, lambda machine, now: machine.leave(now))
+
+
+def churn(seed: int, kind: type[Ring] = Ring, processes: int = 12, tickets: int = 16) -> World:
+    """Users join and leave at random while messages are under way; the founder stays."""
+    rng = random.Random(seed)
+    ring = world(processes, tickets, seed, kind)
+    for _ in range(60):
+        p = rng.randrange(processes)
+        if rng.random() < 0.55:
+            join(ring, p)
+        elif p:
+            leave(ring, p)
+        for q in range(processes):
+            if rng.random() < 0.3:
+                ring.use(q)
+        ring.run(rng.choice((0, 1, 3, 20)) * MS)
+    ring.run(20_000 * MS)
+    return ring
+
+
+def test_a_founder_alone_owns_one_ticket_and_may_assign_the_others() -> None:
+    ring = world(1, 4)
+    founder = ring.machines[0]
+    assert ring.grants[0] == Granted(3, 0, 0)
+    assert (founder.owns(0), founder.assignable(0)) == (3, [2, 1, 0])
+    assert founder.succ.process == founder.pred == 0
+
+
+def test_founders_share_the_tickets() -> None:
+    ring = World(lambda place: Ring(place, 7, {5: 0, 3: 1, 0: 2}), 3)
+    assert [m.coordinated() for m in ring.machines.values()] == [[5, 4], [3, 2, 1], [0, 6]]
+    assert [m.pred for m in ring.machines.values()] == [2, 0, 1]
+    assert ring.complete()
+
+
+def test_two_are_each_others_neighbours_and_either_may_leave() -> None:
+    for leaver in (0, 1):
+        ring = world(2, 3)
+        join(ring, 1)
+        ring.run(100 * MS)
+        assert ring.members() == [0, 1]
+        assert [m.succ.process for m in ring.machines.values()] == [1, 0]
+        leave(ring, leaver)
+        ring.run(100 * MS)
+        stays = ring.machines[1 - leaver]
+        assert ring.members() == [1 - leaver]
+        assert stays.succ.process == stays.pred == 1 - leaver
+        assert ring.complete()
+
+
+def test_the_last_one_stays_until_another_has_joined() -> None:
+    ring = world(2, 3)
+    leave(ring, 0)
+    ring.run(100 * MS)
+    assert ring.members() == [0]
+    join(ring, 1)
+    ring.run(200 * MS)
+    assert ring.members() == [1]
+    assert ring.complete()
+
+
+def test_who_finds_no_free_ticket_gets_one_when_another_leaves() -> None:
+    ring = world(3, 2)
+    join(ring, 1)
+    ring.run(100 * MS)
+    join(ring, 2)
+    ring.run(500 * MS)
+    assert ring.members() == [0, 1]
+    leave(ring, 1)
+    ring.run(500 * MS)
+    assert ring.members() == [0, 2]
+
+
+def test_a_ticket_is_handed_on_with_its_last_number() -> None:
+    ring = world(3, 2)
+    join(ring, 1)
+    ring.run(100 * MS)
+    for _ in range(5):
+        ring.use(1)
+    leave(ring, 1)
+    ring.run(100 * MS)
+    join(ring, 2)
+    ring.run(100 * MS)
+    assert ring.grants[2] == Granted(0, 0, 5)
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=60, deadline=None)
+def test_random_churn_is_safe_and_nobody_is_stuck(seed: int) -> None:
+    ring = churn(seed)
+    assert {m.state for m in ring.machines.values()} <= {"out", "coordinator"}
+    assert ring.complete()
+
+
+@pytest.mark.parametrize(
+    ("founders", "operations"),
+    [({2: 0}, (0, 3, 3)), ({2: 0, 1: 1, 0: 2}, (0, 4, 4)), ({2: 0, 0: 1}, (0, 3, 4))],
+)
+def test_all_interleavings_of_three_processes_are_safe_and_come_to_an_end(
+    founders: dict[int, int], operations: tuple[int, ...]
+) -> None:
+    search = Search(lambda place: Ring(place, 3, founders), 3, operations)
+    assert search.run() > 5000
+
+
+def test_if_all_leave_it_is_still_safe_but_somebody_must_stay() -> None:
+    search = Search(lambda place: Ring(place, 3, {2: 0, 1: 1}), 3, (2, 2, 2))
+    with pytest.raises(ViolationError, match="never get any further"):
+        search.run()
+
+
+@pytest.mark.parametrize(
+    ("kind", "complaint"),
+    [
+        (Printed, "may assign"),
+        (AnySuccessor, "may assign"),
+        (Clinging, "may assign"),
+        (Undated, "may assign"),
+        (Hasty, "never get any further"),
+    ],
+)
+def test_the_search_catches_the_broken_versions(kind: type[Ring], complaint: str) -> None:
+    with pytest.raises(ViolationError, match=complaint):
+        Search(lambda place: kind(place, 3, {2: 0}), 3, (0, 3, 3)).run()
+
+
+@pytest.mark.parametrize("kind", [Printed, AnySuccessor, Clinging, Forgetting])
+def test_random_churn_catches_broken_versions(kind: type[Ring]) -> None:
+    assert kind in BROKEN_RINGS
+
+    def many() -> None:
+        for seed in range(20):
+            churn(seed, kind)
+
+    with pytest.raises(ViolationError):
+        many()
+
+
+def values(form: Form) -> st.SearchStrategy[Any]:
+    """Anything that a form can stand for."""
+    if isinstance(form, Many):
+        return st.lists(values(form.item), max_size=4).map(tuple)
+    if isinstance(form, Record):
+        return st.tuples(*map(values, form.forms)).map(lambda fields: form.kind(*fields))
+    processes = st.integers(0, PROCESSES - 1)
+    return {PROCESS: processes, MAYBE: st.none() | processes}.get(form, st.integers(0, NOBODY))
+
+
+PROCESSES = 9
+MESSAGES: tuple[type[Message], ...] = (*TICKET_MESSAGES, *LEASE_MESSAGES[2:])
+CODEC = Codec(10, MESSAGES, 7, PROCESSES)
+
+
+def test_every_message_has_a_kind_of_its_own() -> None:
+    assert len({message.kind for message in MESSAGES}) == len(MESSAGES)
+    assert min(message.kind for message in MESSAGES) >= 32
+
+
+@pytest.mark.parametrize("kind", MESSAGES, ids=lambda kind: kind.__name__)
+@given(data=st.data())
+@settings(max_examples=25)
+def test_what_is_decoded_is_what_was_encoded(kind: Any, data: st.DataObject) -> None:
+    fields = {name: data.draw(values(form)) for name, form in kind.forms.items()}
+    message = kind(3, 0, **fields)
+    encoded = CODEC.encode(message)
+    assert len(encoded) == message.size
+    decoded = CODEC.decode(encoded)
+    assert type(decoded) is kind
+    assert {name: getattr(decoded, name) for name in fields} == fields
+
+
+@pytest.mark.parametrize("kind", MESSAGES, ids=lambda kind: kind.__name__)
+@given(control=st.binary(max_size=80))
+@settings(max_examples=50)
+def test_strange_bytes_are_refused_or_decoded_to_what_encodes_the_same(
+    kind: type[Message], control: bytes
+) -> None:
+    try:
+        fields = kind.decode_control(control, PROCESSES)
+    except WireError:
+        return
+    assert kind(3, 0, **fields).encode_control() == control

@@ -1,0 +1,156 @@
+"""What must not harm a daisy, whichever way messages travel inside its groups.
+
+Each scene is given a world of twelve processes in three groups of four, or what makes one.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from testbed.protocols.daisy import Daisy
+from tests.protocols.members import Members
+
+QUICK = Daisy.Settings(
+    group_size=4, heartbeat_ms=20, patience_ms=70, grace_ms=200, forget_ms=60_000, ack_ms=1
+)
+SERVERS = (0, 4, 8)
+GROUPS = [range(0, 4), range(4, 8), range(8, 12)]
+Make = Callable[[], Members]
+
+
+def scenario(world: Members, a: int, b: int, c: int, lost: tuple[int, int]) -> None:
+    """m1 from a to b is lost, m2 from a to c arrives, c sends m3 to b, a crashes."""
+    world.run(12)
+    omissions = [(*lost, (a, 1))]
+
+    def drops(sender: int, peer: int, message: Any) -> bool:
+        if lose := (sender, peer, message.id) in omissions:
+            omissions.clear()
+        return lose
+
+    world.drops = drops
+    world.say(a, [b])
+    world.say(a, [c])
+    while (a, 2) not in world.delivered(c):
+        world.step()
+    world.say(c, [b])
+    world.crash(a)
+    world.settle(2000)
+
+
+def events_of(make: Make) -> int:
+    """How many events it takes until all is delivered."""
+    world = make()
+    start = world.steps
+    while world.due():
+        world.step()
+    return world.steps - start
+
+
+def crash_at(make: Make, server: int, first: int = 0, every: int = 1) -> None:
+    """The server crashes at each event, or at some; a world is made anew for each."""
+    events = events_of(make)
+    assert events > 100
+    for moment in range(first, events, every):
+        world = make()
+        for _ in range(moment):
+            world.step()
+        world.crash(server)
+        world.settle(3000, longer_ms=50)
+        verdict = world.check()
+        assert verdict.ok, (moment, verdict.explain(2))
+
+
+def crash_in_a_row(world: Members, servers: Iterable[int], first_ms: float, gap_ms: float) -> None:
+    """One server crashes after the other."""
+    for number, server in enumerate(servers):
+        world.at(25 + first_ms + number * gap_ms, partial(world.crash, server))
+    afterwards(world)
+
+
+def afterwards(world: Members) -> None:
+    """What was agreed on again works, and nothing was lost."""
+    world.run(400)
+    for sender in world.live():
+        world.say(sender)
+    world.settle(5000)
+    world.sound()
+    assert world.due() == 0
+
+
+def heal(world: Members, island: Iterable[int], ms: int) -> None:
+    """Some are cut off for a while, and all talk."""
+    world.at(60, lambda: world.part(island))
+    world.at(60 + ms, world.part)
+    for number in range(24):
+        to = [number * 7 % 12, number * 11 % 12, 6] if number % 2 else None
+        world.at(30 + number * ms / 12, partial(world.say, number * 5 % 12, to))
+    world.run(100 + 2 * ms)
+    world.settle()
+    assert world.due() == 0
+    world.sound()
+    world.run(500)
+    assert [len({world.view(p) for p in group}) for group in GROUPS] == [1, 1, 1]
+    assert len({world.view(world.view(p)[0], 1) for p in SERVERS}) == 1
+
+
+def stand_still(world: Members, process: int) -> None:
+    """A process stops for so long that it is suspected, and goes on."""
+    world.run(50)
+    world.say(process)
+    world.pause(process)
+    for other in range(12):
+        world.say(other)
+        world.say(other, [(other + 1) % 12, process])
+    world.run(500)
+    assert process not in world.view(6)
+    world.resume(process)
+    world.settle()
+    assert process in world.view(6)
+    assert world.due() == 0
+    world.sound()
+
+
+def start_again(world: Members, gap_ms: float) -> None:
+    """Four processes, three of them servers, start again, one after the other."""
+    world.run(50)
+    for number, process in enumerate((5, 4, 8, 0)):
+        world.at(60 + gap_ms * number, partial(world.restart, process))
+    for number in range(30):
+        to = [number % 12, number * 7 % 12, 5] if number % 4 else None
+        world.at(50 + gap_ms / 4 * number, partial(world.say, number % 12, to))
+    world.run(600 + 8 * gap_ms)
+    world.settle(1000)
+    world.sound()
+    for process in (0, 4, 5, 8):
+        world.say(process)
+    world.run(300)
+    assert [set(world.view(p)) for p in range(12)] == [set(GROUPS[p // 4]) for p in range(12)]
+
+
+def leave_and_join(world: Members, process: int) -> None:
+    """One of the second group leaves while messages flow, and comes back."""
+    world.run(50)
+    rest = [p for p in range(12) if p != process]
+    for number in range(20):
+        to = rest if number % 2 else [rest[number * 3 % 11], rest[number * 5 % 11]]
+        world.at(50 + 10 * number, partial(world.say, rest[number % 11], to))
+    world.at(100, lambda: world.leave(process))
+    world.run(400)
+    world.settle()
+    assert set(world.view(6)) == {4, 5, 6, 7} - {process}
+    world.sound()
+    world.join(process)
+    world.run(300)
+    world.say(process)
+    world.say(11, [process, 3])
+    world.settle()
+    assert world.due() == 0
+    world.sound()
+
+
+def weather(storm: Callable[[int], Members], seeds: Iterable[int]) -> None:
+    """No storm makes a violation."""
+    for seed in seeds:
+        verdict = storm(seed).check()
+        assert verdict.ok, (seed, verdict.explain(2))

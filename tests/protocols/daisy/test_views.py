@@ -1,0 +1,460 @@
+"""The group layer: what its members say, causal broadcast in a view, and views under faults."""
+
+import dataclasses
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from testbed.protocols import Deliver, MessageId, Send
+from testbed.protocols.daisy import Daisy
+from testbed.protocols.daisy.casting import Casting
+from testbed.protocols.daisy.group import Group
+from testbed.protocols.daisy.membership import FIRST, Timing
+from testbed.protocols.daisy.messages import (
+    INSTALL,
+    STATE,
+    Cast,
+    Expelled,
+    Flush,
+    Join,
+    Leave,
+    Part,
+    Report,
+    Silence,
+)
+from testbed.protocols.daisy.states import PART_BYTES, Install, Reshape, State, parts_of
+from testbed.protocols.daisy.view import Member, View, ViewId, following
+from testbed.protocols.wire import HEADER, WireError
+from tests.protocols.members import MS, Members
+
+PROCESSES = 9
+A, B, C, D = range(4)
+words = st.integers(0, 2**32 - 1)
+processes = st.integers(0, PROCESSES - 1)
+some = st.frozensets(processes)
+vectors = st.lists(words, max_size=6).map(tuple)
+views = st.builds(ViewId, words, words)
+rosters = st.frozensets(processes, min_size=1)
+members = st.builds(Member, processes, words, rosters, words)
+casts = st.builds(
+    Cast,
+    processes,
+    words,
+    st.binary(max_size=20),
+    st.integers(0, 2**63),
+    view=views,
+    time=words,
+    vector=vectors,
+    dests=st.none() | some,
+)
+
+
+@st.composite
+def reports(draw: st.DrawFn) -> Report:
+    size = draw(st.integers(0, 5))
+    return Report(
+        draw(processes),
+        0,
+        view=draw(views),
+        promised=draw(words),
+        delivered=draw(st.tuples(*[words] * size)),
+        released=draw(st.tuples(*[words] * (size + 1))),
+        above=tuple(draw(some)),
+    )
+
+
+messages = st.one_of(
+    casts,
+    reports(),
+    st.builds(
+        Join, processes, words, backing=words, of=words, how=st.integers(0, 2), roster=rosters
+    ),
+    st.builds(Silence, processes, words),
+    st.builds(Leave, processes, words, with_roster=st.booleans()),
+    st.builds(Expelled, processes, words, view=views),
+    st.builds(Flush, processes, words, view=views),
+    st.builds(
+        Part,
+        processes,
+        words,
+        view=views,
+        what=st.sampled_from([STATE, INSTALL]),
+        index=st.just(3),
+        count=st.integers(4, 9),
+        data=st.binary(max_size=30),
+    ),
+)
+
+
+def fields(message: Any) -> tuple[Any, ...]:
+    return tuple(getattr(message, f.name) for f in dataclasses.fields(message))
+
+
+# the wire
+
+
+@given(messages)
+def test_every_message_is_decoded_as_it_was_encoded_and_is_as_long_as_it_says(
+    message: Any,
+) -> None:
+    codec = Daisy.codec(7, PROCESSES)
+    data = codec.encode(message)
+    assert len(data) == message.size
+    decoded = codec.decode(data)
+    assert type(decoded) is type(message)
+    assert fields(decoded) == fields(message)
+
+
+@given(messages, st.integers(0, 40))
+def test_control_information_that_is_cut_short_is_refused_or_means_something_shorter(
+    message: Any, keep: int
+) -> None:
+    control = message.encode_control()[:keep]
+    try:
+        decoded = type(message)(0, 0, **type(message).decode_control(control, PROCESSES))
+    except WireError:
+        return
+    assert decoded.encode_control() == control
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (Cast, [1, 1, 2 << 1, 5, 1]),  # half a vector
+        (Cast, [1, 1, 1 << 1 | 1, 5, 1, 3]),  # to all, and to 3
+        (Cast, [1, 1, 0, 5, 3, 2]),  # not in order
+        (Cast, [1, 1, 0, 5, PROCESSES]),
+        (Report, [1, 1, 0, 2, 1, 1, 1, 1]),
+        (Report, [1, 1, 0, 0, 0, 4, 4]),
+        (Join, [1, 0, 0]),
+        (Join, [1, 0, 3, 3]),
+        (Leave, [2]),
+        (Flush, [1]),
+        (Expelled, [1, 2, 3]),
+        (Part, [1, 1, 2, 0, 1]),
+        (Part, [1, 1, 0, 1, 1]),
+    ],
+)
+def test_malformed_control_information_is_refused(kind: Any, words: list[int]) -> None:
+    control = b"".join(word.to_bytes(4, "big") for word in words)
+    with pytest.raises(WireError):
+        kind.decode_control(control, PROCESSES)
+    with pytest.raises(WireError):
+        kind.decode_control(control + b"x" if kind is not Part else control[:7], PROCESSES)
+
+
+@given(views, st.lists(casts, max_size=5))
+def test_a_state_in_parts_is_put_together_again(view: ViewId, held: list[Cast]) -> None:
+    state = State(view, tuple(held))
+    parts = parts_of(state.encode() * 1, view, STATE, A, 0)
+    assert [part.index for part in parts] == list(range(parts[0].count))
+    decoded = State.decode(b"".join(part.data for part in parts))
+    assert decoded.view == view
+    assert [(c.id, c.time, c.dests, c.payload, c.sent_at) for c in decoded.casts] == [
+        (c.id, c.time, c.dests, c.payload, c.sent_at) for c in held
+    ]
+
+
+@given(st.lists(members, min_size=1, max_size=4), st.lists(members, max_size=3), st.booleans())
+def test_an_install_is_decoded_as_it_was_encoded(
+    inside: list[Member], absent: list[Member], weak: bool
+) -> None:
+    view = View(ViewId(3, 1), tuple(inside), tuple(absent), weak)
+    reshape = Reshape(7, tuple(inside), (1, 2)) if weak else None
+    install = Install(view, (MessageId(3, 7),), (), reshape)
+    assert Install.decode(install.encode()) == install
+    with pytest.raises(WireError):
+        Install.decode(install.encode()[:-1])
+    with pytest.raises(WireError):
+        Install.decode(install.encode() + b"x")
+
+
+def test_no_part_is_longer_than_a_frame() -> None:
+    parts = parts_of(bytes(10_000), ViewId(1, 1), INSTALL, A, 0)
+    assert max(part.size for part in parts) == HEADER.size + 20 + PART_BYTES < 1400
+    assert sum(len(part.data) for part in parts) == 10_000
+
+
+# views
+
+
+def members_of(*processes: int) -> tuple[Member, ...]:
+    return tuple(Member(p, 0, frozenset({p}), p) for p in processes)
+
+
+@pytest.mark.parametrize(
+    ("agreed", "replaced", "enough"),
+    [
+        ({A, B, C}, set(), True),
+        ({A, B}, set(), True),  # half, with the eldest
+        ({C, D}, set(), False),
+        ({B}, set(), False),
+        ({C, D}, {A}, True),  # two of three
+        ({C}, {A, B}, True),  # half, with the eldest of those whose place is their own
+        ({A}, {A, B, C, D}, False),
+    ],
+)
+def test_two_majorities_always_share_a_member(
+    agreed: set[int], replaced: set[int], enough: bool
+) -> None:
+    view = View(ViewId(1, A), members_of(A, B, C, D))
+    assert view.is_majority(agreed, replaced) == enough
+    assert not (enough and view.is_majority({A, B, C, D} - agreed, replaced))
+
+
+def test_whoever_is_expelled_is_absent_until_somebody_answers_for_it() -> None:
+    view = View(ViewId(1, A), members_of(A, B, C, D))
+    second = following(view, ViewId(2, A), members_of(A, B), left={C}, weak=False)
+    assert second.absent == members_of(D)  # C has left
+    assert second.roster == {A, B, D}
+    third = following(
+        second, ViewId(3, A), (*members_of(A), Member(7, 1, frozenset({D}), 7)), {B}, False
+    )
+    assert third.absent == ()
+
+
+# within a view
+
+
+def casting(me: int, size: int = 3, carried: tuple[Cast, ...] = ()) -> Casting:
+    return Casting(View(ViewId(1, A), members_of(*range(size))), me, carried)
+
+
+def cast_from(source: int, *vector: int) -> Cast:
+    return Cast(source, vector[source], view=ViewId(1, A), vector=vector)
+
+
+def test_a_broadcast_waits_for_what_it_comes_after() -> None:
+    c = casting(C)
+    first, answer = cast_from(A, 1, 0, 0), cast_from(B, 1, 1, 0)
+    assert c.hold(answer, B)
+    assert c.next() is None
+    assert c.hold(first, A)
+    assert [c.next(), c.next(), c.next()] == [(A, first), (B, answer), None]
+    assert not c.hold(first, A)
+
+
+def test_a_message_is_stable_when_all_have_released_it_from_the_first_on() -> None:
+    c = casting(C)
+    early, late = cast_from(A, 1, 0, 0), cast_from(A, 2, 0, 0)
+    for cast in (early, late):
+        c.hold(cast, A)
+        c.next()
+        c.enter(A + 1, cast)
+    assert not c.everywhere(early.id)
+    c.note_vector(B, (2, 0, 0))
+    c.note_vector(A, (2, 0, 0))
+    assert c.everywhere(late.id)
+    for peer in (A, B):
+        report = Report(peer, 0, view=c.id, promised=0, delivered=(2, 0, 0), released=(0, 2, 0, 0))
+        c.note(peer, report)
+    assert c.released_by_others(late.id)
+    c.release(lambda cast: cast is late)  # the layer above still needs the first
+    assert list(c.forget(lambda cast: False)) == []
+    c.release(lambda cast: True)
+    assert list(c.forget(lambda cast: cast is late)) == [early.id]  # one who is absent needs it
+    assert list(c.forget(lambda cast: False)) == [late.id]
+
+
+def test_a_broadcast_is_sent_again_to_whoever_lacks_it_when_it_had_time_to_arrive() -> None:
+    a = casting(A)
+    cast, copies = a.send(cast_from(A, 1, 0, 0), now=0)
+    assert copies == [((B, C), cast)]
+    a.note_vector(B, (0, 0, 0))
+    assert a.missing(B, now=1, pause=10) == []
+    assert a.missing(B, now=10, pause=10) == [cast]
+    assert a.missing(B, now=15, pause=10) == []
+    a.note_vector(B, (1, 0, 0))
+    assert a.missing(B, now=30, pause=10) == []
+
+
+TIMING = Timing(heartbeat=MS, patience=5 * MS, grace=20 * MS, forget=500 * MS, ack=None)
+
+
+def test_a_message_for_one_who_is_absent_is_kept_until_it_was_gone_for_long() -> None:
+    view = View(ViewId(FIRST, A), members_of(A), absent=members_of(B))
+    a = Group(0, members_of(A)[0], TIMING, range(2), view=view)
+    a.absent_since = {B: 0}
+    list(a.cast(Cast(A, 1, dests=frozenset({B})), 0))
+    list(a.cast(Cast(A, 2, dests=frozenset({A})), 0))
+    for ms in range(1, 499):
+        list(a.tick(ms * MS, lambda cast: True, ()))
+    assert list(a.history) == [(A, 1), (A, 2)]  # released from the first on
+    list(a.tick(501 * MS, lambda cast: True, ()))
+    assert not a.history
+
+
+def test_what_is_broadcast_in_another_view_is_not_delivered() -> None:
+    view = View(ViewId(FIRST, A), members_of(A, B))
+    b = Group(0, members_of(B)[0], TIMING, range(2), view=view)
+    stale = Cast(A, 1, view=ViewId(FIRST - 1, A), vector=(1, 0))
+    assert not [e for e in b.receive(stale, A, 0) if isinstance(e, Deliver)]
+    good = dataclasses.replace(stale, view=view.id)
+    assert [e for e in b.receive(good, A, 0) if isinstance(e, Deliver)]
+    odd = dataclasses.replace(stale, view=view.id, vector=(2, 0, 0))
+    assert not [e for e in b.receive(odd, A, 0) if isinstance(e, Deliver | Send)]
+
+
+# groups under faults
+
+QUICK = Daisy.Settings(
+    group_size=4, heartbeat_ms=5, patience_ms=40, grace_ms=200, forget_ms=60_000, ack_ms=1
+)
+
+
+def group_of(processes: int, seed: int = 0, **weather: Any) -> Members:
+    """One local group alone."""
+    settings = dataclasses.replace(QUICK, group_size=processes)
+    return Members(processes, seed, protocol=lambda place: Daisy(place, settings), **weather)
+
+
+def test_a_member_that_crashes_is_expelled_and_the_others_agree() -> None:
+    world = group_of(4)
+    world.run(50)
+    world.crash(A)
+    world.run(200)
+    assert {world.view(p) for p in (B, C, D)} == {(B, C, D)}
+    assert len({world.group(p).promised for p in (B, C, D)}) == 1
+
+
+def test_what_a_dead_member_sent_to_one_reaches_all_who_are_left() -> None:
+    world = group_of(4)
+    world.run(50)
+    world.drops = lambda sender, peer, message: (
+        sender == A and peer != C and isinstance(message, Cast)
+    )
+    world.say(A)
+    world.run(8)
+    assert [world.delivered(p) for p in (B, C, D)] == [[], [(A, 1)], []]
+    world.crash(A)
+    world.run(300)
+    assert [world.delivered(p) for p in (B, C, D)] == [[(A, 1)]] * 3
+
+
+def test_of_what_a_dead_member_sent_nobody_keeps_what_comes_after_what_is_lost() -> None:
+    world = group_of(4)
+    world.run(50)
+    world.drops = lambda sender, peer, message: sender == A and message.seq == 1
+    world.say(A)
+    world.say(A)
+    world.run(8)
+    world.crash(A)
+    world.say(B)
+    world.settle()
+    assert [world.delivered(p) for p in (B, C, D)] == [[(B, 1)]] * 3
+    world.sound()
+
+
+def test_who_was_suspected_by_mistake_is_told_and_returns_with_what_it_sent() -> None:
+    world = group_of(4)
+    world.run(50)
+    world.part([D])
+    world.say(D)
+    world.say(A)
+    world.run(150)
+    assert world.view(A) == (A, B, C)
+    assert world.delivered(A) == [(A, 1)]
+    world.part()
+    world.settle()
+    assert {world.view(p) for p in range(4)} == {(A, B, C, D)}
+    assert world.counted["expelled"] >= 1
+    world.sound()
+    assert world.due() == 0
+
+
+def test_of_two_parts_only_the_one_with_the_majority_is_strong() -> None:
+    world = group_of(5)
+    world.run(50)
+    world.part([A, B])
+    world.run(150)
+    assert [world.view(p) for p in range(5)] == [(A, B)] * 2 + [(2, 3, 4)] * 3
+    weak = [world.group(p).view.weak for p in range(5)]  # type: ignore[union-attr]
+    assert weak == [True, True, False, False, False]
+    assert not world.group(A).may_relay(world.now)
+    world.run(300)
+    assert world.group(A).may_relay(world.now)  # by now the others have crashed, it seems
+    world.part()
+    world.run(300)
+    assert len({world.view(p) for p in range(5)}) == 1
+    assert not world.group(A).view.weak  # type: ignore[union-attr]
+
+
+def test_a_process_that_starts_again_is_admitted_and_its_numbers_are_new() -> None:
+    world = group_of(4)
+    world.run(50)
+    world.say(B)
+    world.run(20)
+    world.restart(B)
+    world.say(B)
+    world.settle()
+    assert world.delivered(A) == [(B, 1), (B, (1 << 20) + 1)]
+    assert {world.view(p) for p in range(4)} == {(A, C, D, B)}
+    world.sound()
+
+
+def test_a_process_that_starts_again_before_anybody_missed_it_is_admitted_even_as_the_first() -> (
+    None
+):
+    world = group_of(3)
+    world.run(50)
+    world.restart(A)
+    world.say(A)
+    world.settle()
+    assert {world.view(p) for p in range(3)} == {(B, C, A)}
+    world.sound()
+
+
+@pytest.mark.parametrize("leaver", [A, C])
+def test_a_member_leaves_without_being_missed_and_may_join_again(leaver: int) -> None:
+    world = group_of(4)
+    world.run(50)
+    world.say(leaver)
+    world.leave(leaver)
+    world.run(100)
+    rest = [p for p in range(4) if p != leaver]
+    assert {world.view(p) for p in rest} == {tuple(rest)}
+    assert all(world.group(p).view.absent == () for p in rest)  # type: ignore[union-attr]
+    assert all(world.delivered(p) == [(leaver, 1)] for p in rest)
+    assert world.processes[leaver].busy()
+    world.join(leaver)
+    world.say(leaver)
+    world.settle()
+    assert {world.view(p) for p in range(4)} == {(*rest, leaver)}
+    assert all(world.delivered(p) == [(leaver, 1), (leaver, 2)] for p in rest)
+
+
+def test_a_process_that_stood_still_does_not_suspect_the_others_for_it() -> None:
+    world = group_of(2)
+    world.run(50)
+    world.pause(A)
+    world.run(30)
+    world.resume(A)
+    world.run(100)
+    assert world.counted["view_changes"] == 0
+
+
+def test_the_last_of_a_view_goes_on_alone() -> None:
+    world = group_of(4)
+    world.run(50)
+    for process in (A, B, C):
+        world.crash(process)
+    world.say(D)
+    world.run(200)
+    assert world.view(D) == (D,)
+    assert world.delivered(D) == [(D, 1)]
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.15, 0.3])
+def test_omissions_are_repaired(rate: float) -> None:
+    world = group_of(5, seed=3, loss=rate)
+    for number in range(20):
+        world.at(10 + 3 * number, partial(world.say, number % 5))
+    world.run(100)
+    world.settle()
+    assert world.due() == 0
+    world.sound()
+    world.run(500)
+    assert all(not world.group(p).history for p in range(5))

@@ -1,0 +1,153 @@
+"""BSS: one vector for each group, and nothing held back without need."""
+
+import random
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from testbed.protocols import MessageId, Place, WireError
+from testbed.protocols.bss import BSS, Vectors
+from testbed.protocols.grouped import has_cycle
+from testbed.protocols.mostefaoui_raynal import MostefaouiRaynal
+from tests.protocols.grouped import TRIANGLE, Groups, World, draw_groups, draw_tree
+
+U32 = st.integers(0, 2**32 - 1)
+P1, P2, P3 = range(3)
+G1, G2, G3 = range(3)
+
+
+def variant(**keys: Any) -> Any:
+    return partial(BSS, settings=BSS.Settings(**keys))
+
+
+class Watched(World):
+    """Sees after every arrival that what is held back is held back for a reason."""
+
+    def receive(self, sender: int, peer: int, message: Any) -> None:
+        super().receive(sender, peer, message)
+        held = [name for me, name, _ in self.held if me == peer]
+        assert all(self.reasons(peer, n) for n in held if n not in self.delivered[peer])
+        if held and held[-1] == message.id:
+            assert self.held[-1][2] in self.reasons(peer, message.id)
+
+
+def play(seed: int, protocol: Any, groups: Groups | None = None, **keys: Any) -> World:
+    rng = random.Random(seed)
+    drawn = groups or draw_groups(rng, rng.randint(3, 6), rng.randint(1, 5))
+    world = Watched(protocol, drawn, rng=rng, longest=rng.choice([3, 30, 100, 300]), **keys)
+    world.answers = rng.randrange(6)
+    world.play(10)
+    return world
+
+
+def faults(seeds: int, protocol: Any, groups: Groups) -> int:
+    return sum(not play(seed, protocol, groups).check().ok for seed in range(seeds))
+
+
+def test_what_went_round_behind_ones_back_is_waited_for() -> None:
+    world = World(BSS, TRIANGLE)
+    m1 = world.multicast(P1, G1)
+    m2 = world.multicast(P1, G3)
+    world.pass_on(P1, P3)
+    m3 = world.multicast(P3, G2)
+    world.pass_on(P3, P2)
+    assert world.held == [(P2, m3, m1)]
+    world.pass_on(P1, P2)
+    assert world.delivered == [[m1, m2], [m1, m3], [m2, m3]]
+
+
+def test_the_vectors_are_attached_as_they_were_before_the_message() -> None:
+    world = World(BSS, TRIANGLE)
+    world.multicast(P1, G1)
+    world.multicast(P1, G3)
+    world.multicast(P1, G3)
+    vectors = [copy.message.VT.tolist() for copy in sorted(world.copies)]  # type: ignore[attr-defined]
+    assert vectors == [[0, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 0], [1, 0, 0, 0, 2, 0]]
+
+
+@given(U32, st.booleans())
+@settings(max_examples=600, deadline=None)
+def test_random_groups_with_any_channels_and_nothing_held_without_need(
+    seed: int, fifo: bool
+) -> None:
+    world = play(seed, BSS, fifo=fifo)
+    assert world.check().ok
+    assert not world.discarded
+
+
+def test_mostefaoui_and_raynal_hold_messages_that_this_does_not() -> None:
+    """Of one schedule: as soon as all that a message needs has been delivered, BSS delivers it."""
+    counts = []
+    for protocol in (BSS, MostefaouiRaynal):
+        world = World(protocol, (frozenset({0, 1, 2}),))
+        world.multicast(0, 0)
+        world.multicast(0, 0)
+        world.pass_on(0, 1)
+        world.pass_on(0, 1)
+        counts.append(len(world.delivered[1]))
+    assert counts == [2, 1]
+
+
+@given(U32, st.sampled_from(["auto", "all", "own"]), st.booleans())
+@settings(max_examples=300, deadline=None)
+def test_without_a_cycle_the_vectors_of_ones_own_groups_are_enough(
+    seed: int, entries: str, fifo: bool
+) -> None:
+    groups = draw_tree(random.Random(seed), 2 + seed % 4)
+    assert not has_cycle(groups)
+    world = play(seed, variant(entries=entries), groups, fifo=fifo)
+    assert world.check().ok
+    most = 4 * sum(map(len, groups)) * world.counted["stamped_copies"]
+    assert world.counted["stamp_bytes"] <= most
+    assert world.counted["stamp_bytes"] == most or entries != "all"
+
+
+def test_with_a_cycle_they_are_not() -> None:
+    assert faults(150, variant(entries="own"), TRIANGLE) > 0
+    assert faults(150, variant(entries="auto"), TRIANGLE) == 0
+
+
+def test_copies_that_come_twice_and_strays_are_dropped() -> None:
+    world = World(BSS, TRIANGLE)
+    world.multicast(0, 0)
+    (copy,) = world.copies
+    world.run()
+    world.receive(0, 1, copy.message)
+    for stray in (
+        Vectors(0, 1, group=0, VT=np.zeros(5, int)),
+        Vectors(0, 1, group=1, VT=np.zeros(6, int)),
+        Vectors(2, 1, group=2, VT=np.zeros(6, int)),
+        Vectors(1, 1, group=0, VT=np.zeros(6, int)),
+    ):
+        world.receive(stray.source, 1, stray)
+    assert world.discarded == ["duplicate", *["malformed"] * 4]
+    assert world.delivered[1] == [MessageId(0, 1)]
+
+
+def test_a_message_goes_to_a_group_of_its_sender_and_nowhere_else() -> None:
+    protocol = BSS(Place(0, 3, groups=TRIANGLE))
+    assert protocol.peers() == (1, 2)
+    with pytest.raises(ValueError, match="none of the groups it is in"):
+        list(protocol.multicast(b"", frozenset({1, 2}), 0))
+
+
+@given(st.lists(U32, max_size=9), st.binary(max_size=9), st.integers(0, 65535))
+def test_encode_and_decode(entries: list[int], data: bytes, group: int) -> None:
+    codec = BSS.codec(run=7, processes=5)
+    message = Vectors(4, 9, data, 11, group, VT=np.array(entries, np.int64))
+    encoded = codec.encode(message)
+    assert len(encoded) == message.size == 32 + 4 * len(entries) + len(data)
+    decoded = codec.decode(encoded)
+    assert isinstance(decoded, Vectors)
+    assert decoded.VT.tolist() == entries
+    assert (decoded.payload, decoded.group, decoded.id) == (data, group, MessageId(4, 9))
+
+
+@given(st.binary().filter(lambda control: len(control) % 4 != 0))
+def test_what_is_not_whole_integers_is_refused(control: bytes) -> None:
+    with pytest.raises(WireError):
+        Vectors.decode_control(control, 5)

@@ -1,0 +1,394 @@
+"""KS and KS': the paper's example, causal order, and logs that hold what is necessary and no more."""
+
+import random
+import struct
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from testbed.protocols import MessageId, WireError
+from testbed.protocols.ks import KS, Dests, KSMessage, Log, to_dests
+from testbed.protocols.ks_prime import KSPrime, KSPrimeMessage
+from testbed.protocols.rst import RST
+from tests.protocols.executions import Execution, known, logs, make_log
+
+BOTH = pytest.mark.parametrize("protocol", [KS, KSPrime])
+BOTH_KINDS = pytest.mark.parametrize("kind", [KSMessage, KSPrimeMessage])
+
+# Fig. 1. The paper numbers a process's events, this counts its multicasts; process 0 is idle.
+M51, M52 = MessageId(5, 1), MessageId(5, 2)
+M42, M43 = MessageId(4, 1), MessageId(4, 2)
+M22, M23 = MessageId(2, 1), MessageId(2, 2)
+M33, M62 = MessageId(3, 1), MessageId(6, 1)
+NONE: set[int] = set()
+
+# (process, message, its destinations if the event is its send), the log after the event
+FIGURE_1 = [
+    ((5, M51, {4, 6}), {M51: {4, 6}}),
+    ((4, M51), {M51: {6}}),
+    ((6, M51), {M51: {4}}),
+    ((4, M42, {2, 3}), {M51: {6}, M42: {2, 3}}),
+    ((2, M42), {M51: {6}, M42: {3}}),
+    ((3, M42), {M51: {6}, M42: {2}}),
+    ((2, M22, {1}), {M51: {6}, M42: {3}, M22: {1}}),
+    ((2, M23, {1}), {M51: {6}, M42: {3}, M23: {1}}),
+    ((6, M62, {1}), {M51: {4}, M62: {1}}),
+    ((4, M43, {3, 6}), {M51: NONE, M42: {2}, M43: {3, 6}}),
+    ((1, M22), {M51: {6}, M42: {3}, M22: NONE}),
+    ((1, M62), {M51: NONE, M42: {3}, M22: NONE, M62: NONE}),
+    ((1, M23), {M51: NONE, M42: {3}, M23: NONE, M62: NONE}),
+    ((3, M43), {M51: NONE, M42: {2}, M43: {6}}),
+    ((3, M33, {2}), {M51: NONE, M43: {6}, M33: {2}}),
+    ((2, M33), {M51: NONE, M43: {6}, M23: {1}, M33: NONE}),
+    ((6, M43), {M51: NONE, M42: {2}, M43: {3}, M62: {1}}),
+    ((5, M52, {6}), {M51: {4}, M52: {6}}),
+    ((6, M52), {M52: NONE, M42: {2}, M43: {3}, M62: {1}}),
+]
+CARRIED = {  # on the copy of a message for a process
+    (M42, 2): {M51: {6}},
+    (M43, 6): {M51: {6}, M42: {2}},
+    (M43, 3): {M51: NONE, M42: {2, 3}},
+    (M22, 1): {M51: {6}, M42: {3}},
+    (M23, 1): {M51: {6}, M42: {3}, M22: {1}},
+    (M62, 1): {M51: {4}},
+    (M33, 2): {M51: NONE, M42: {2}, M43: {6}},
+    (M52, 6): {M51: {4, 6}},
+}
+
+
+@BOTH
+def test_the_papers_figure_1_event_by_event(protocol: type[KS]) -> None:
+    run = Execution(protocol, 7, wire=True)
+    carried = {}
+    for (process, name, *dests), log in FIGURE_1:
+        if dests:
+            assert run.multicast(process, frozenset(dests[0])) == name
+            carried |= {(c.message.id, c.peer): known(c.message.olog) for c in run.copies}
+        else:
+            run.pass_on(name, process)
+        assert known(run.protocols[process].LOG) == log
+    assert {copy: carried[copy] for copy in CARRIED} == CARRIED
+    assert not run.held
+    assert run.check().ok
+
+
+@BOTH
+def test_in_figure_1_m43_waits_at_p6_for_m51(protocol: type[KS]) -> None:
+    run = Execution(protocol, 7)
+    run.multicast(5, frozenset([4, 6]))
+    run.pass_on(M51, 4)
+    run.multicast(4, frozenset([2, 3]))
+    run.multicast(4, frozenset([3, 6]))
+    run.pass_on(M43, 6)
+    assert [(me, m.id, missing) for me, m, missing in run.held] == [(6, M43, M51)]
+    run.pass_on(M51, 6)
+    assert [(e.source, e.seq) for e in run.events[6]] == [M51, M43]
+
+
+@BOTH
+def test_the_later_of_two_messages_waits_for_the_earlier_without_fifo_channels(
+    protocol: type[KS],
+) -> None:
+    run = Execution(protocol, 3)
+    first, second = run.multicast(0, frozenset([1])), run.multicast(0, frozenset([1, 2]))
+    run.pass_on(second, 1)
+    assert [missing for _, _, missing in run.held] == [first]
+    run.pass_on(second, 2)  # which the first does not concern
+    assert [(e.source, e.seq) for e in run.events[2]] == [second]
+
+
+@pytest.mark.parametrize(
+    ("destinations", "delivers"),
+    [(None, True), ({0, 1}, True), ({0}, True), ({1, 2}, False), (set(), False)],
+)
+@BOTH
+def test_a_sender_delivers_at_once_if_it_is_a_destination(
+    protocol: type[KS], destinations: set[int] | None, delivers: bool
+) -> None:
+    run = Execution(protocol, 3)
+    name = run.multicast(0, None if destinations is None else frozenset(destinations))
+    assert [e.event for e in run.events[0]] == ["send", "deliver"][: 1 + delivers]
+    others = {1, 2} if destinations is None else destinations - {0}
+    assert known(run.protocols[0].LOG) == {name: others}
+    run.play(random.Random(0), 0)
+    assert run.check().ok
+
+
+def violations(protocol: Callable[..., KS], seeds: int, fifo: bool = False) -> int:
+    found = 0
+    for seed in range(seeds):
+        rng = random.Random(seed)
+        run = Execution(protocol, rng.randint(2, 5), fifo)
+        run.play(rng, 8)
+        found += not run.check().ok
+    return found
+
+
+@pytest.mark.parametrize("fifo", [False, True])
+def test_causal_order_is_kept_on_thousands_of_schedules(fifo: bool) -> None:
+    assert violations(KS, 1000, fifo) == 0
+
+
+def test_an_application_may_answer_while_it_is_given_a_message() -> None:
+    for seed in range(200):
+        rng = random.Random(seed)
+        run = Execution(KS, rng.randint(2, 5))
+        run.answer(rng, 10)
+        for me in run.steps(rng, 5):
+            assert known(run.protocols[me].LOG) == run.graph.necessary_at(me)
+        assert run.check().ok
+
+
+def test_rst_and_both_encodings_of_ks_deliver_the_same_at_the_same_time() -> None:
+    """All three hold back only what they must; the messages of KS go through their encodings."""
+    for seed in range(300):
+        n = 2 + seed % 5
+        runs = [Execution(p, n, wire=p is not RST) for p in (RST, KS, KSPrime)]
+        for steps in zip(*(run.steps(random.Random(seed), 10) for run in runs), strict=True):
+            assert len(set(steps)) == 1
+            rst, ks, prime = runs
+            me = steps[0]
+            assert sorted(rst.events[me]) == sorted(ks.events[me])  # any order within a step
+            assert ks.events[me] == prime.events[me]
+            assert known(ks.protocols[me].LOG) == known(prime.protocols[me].LOG)
+        assert prime.check().ok
+
+
+def test_a_log_holds_exactly_what_neither_propagation_constraint_lets_it_forget() -> None:
+    for seed in range(300):
+        rng = random.Random(seed)
+        run = Execution(KS, rng.randint(2, 5))
+        for me in run.steps(rng, 9):
+            assert known(run.protocols[me].LOG) == run.graph.necessary_at(me)
+            newest = MessageId(me, run.sent[me])
+            for copy in run.copies:
+                if copy.message.id == newest:
+                    necessary = run.graph.necessary_on(newest, copy.peer)
+                    assert known(copy.message.olog) == necessary
+
+
+@BOTH
+@given(seed=st.integers(), n=st.integers(2, 5))
+def test_duplicates_are_dropped_whether_they_waited_or_not(
+    protocol: type[KS], seed: int, n: int
+) -> None:
+    rng = random.Random(seed)
+    run = Execution(protocol, n)
+    duplicates = 0
+    for _ in run.steps(rng, 8):
+        if run.copies and rng.random() < 0.2:
+            run.copies.append(rng.choice(run.copies))
+            duplicates += 1
+    assert run.check().ok
+    assert run.discarded == ["duplicate"] * duplicates
+    assert not any(p.waiting for p in run.protocols)
+
+
+# Mutants: less forgetful ones are right but larger, and wrong merges are caught
+
+
+class WithoutConstraintOne(KS):
+    """Does not forget that messages have been delivered to itself."""
+
+    def learn(self, message: KSMessage) -> None:
+        self.others = -1
+        super().learn(message)
+
+
+class WithoutConstraintTwo(KS):
+    """Does not forget what a later message to the same destination makes obsolete."""
+
+    def propagate(self, dests: Dests) -> tuple[Log, list[Log]]:
+        return self.LOG, [self.LOG] * dests.bit_count()
+
+
+class WrongMerge(KS):
+    """Combines two logs entry by entry, as ``combine`` says."""
+
+    def learn(self, message: KSMessage) -> None:
+        olog = message.olog.noting(message.source, message.seq, message.dests)
+        logs = [{MessageId(s, t): d for s, t, d in log} for log in (self.LOG, olog)]
+        entries = {name: self.combine(name, *logs) & self.others for name in logs[0] | logs[1]}
+        self.LOG = make_log(len(self.SR), {m: d for m, d in entries.items() if d is not None})
+
+    def combine(
+        self, name: MessageId, mine: dict[MessageId, Dests], theirs: dict[MessageId, Dests]
+    ) -> Dests:
+        raise NotImplementedError
+
+
+class Hoarder(WrongMerge):
+    """Remembers what either log does."""
+
+    def combine(
+        self, name: MessageId, mine: dict[MessageId, Dests], theirs: dict[MessageId, Dests]
+    ) -> Dests:
+        return mine.get(name, 0) | theirs.get(name, 0)
+
+
+class Amnesiac(WrongMerge):
+    """Takes what is new to one log for something that it has forgotten."""
+
+    def combine(
+        self, name: MessageId, mine: dict[MessageId, Dests], theirs: dict[MessageId, Dests]
+    ) -> Dests:
+        return mine.get(name, 0) & theirs.get(name, 0)
+
+
+def excess(protocol: Callable[..., KS], seeds: int) -> tuple[int, int]:
+    """How many destinations too many all logs held, and how many too few."""
+    more = less = 0
+    for seed in range(seeds):
+        rng = random.Random(seed)
+        run = Execution(protocol, rng.randint(3, 5))
+        for me in run.steps(rng, 9):
+            held = {(m, d) for m, dests in known(run.protocols[me].LOG).items() for d in dests}
+            necessary = run.graph.necessary_at(me)
+            must = {(m, d) for m, dests in necessary.items() for d in dests}
+            more += len(held - must)
+            less += len(must - held)
+    return more, less
+
+
+def integers(protocol: Callable[..., KS], seed: int) -> tuple[int, int]:
+    run = Execution(protocol, 5)
+    run.play(random.Random(seed), 30)
+    return run.counted["control_integers"], run.counted["log_integers"]
+
+
+@pytest.mark.parametrize("mutant", [WithoutConstraintOne, WithoutConstraintTwo, Hoarder])
+def test_a_less_forgetful_mutant_keeps_order_at_a_higher_price(mutant: type[KS]) -> None:
+    assert violations(mutant, 200) == 0
+    more, less = excess(mutant, 30)
+    assert more > 100
+    assert less == 0
+    for seed in range(5):
+        assert all(a > b for a, b in zip(integers(mutant, seed), integers(KS, seed), strict=True))
+
+
+def test_a_mutant_that_forgets_too_much_breaks_causal_order() -> None:
+    assert violations(Amnesiac, 200) > 10
+    assert excess(Amnesiac, 30)[1] > 100
+
+
+# What it costs, and how it is written
+
+
+def test_integers_are_those_of_figure_2_and_bytes_those_on_the_wire() -> None:
+    run = Execution(KS, 5)
+    run.play(random.Random(3), 40)
+    sizes = [len(dests) for dests in run.graph.dests.values()]
+    copies, counted = sum(sizes), run.counted
+    log_structs = 3 * counted["control_entries"] + counted["control_destinations"]
+    assert counted["control_integers"] == 4 * copies + sum(k * k for k in sizes) + log_structs
+    assert run.control_bytes == 4 * (counted["control_integers"] - 2 * copies)
+    assert counted["log_events"] == len(sizes) + copies
+
+
+def test_ks_prime_pays_for_the_array_and_for_each_flag() -> None:
+    ks, prime = Execution(KS, 9), Execution(KSPrime, 9)
+    for run in (ks, prime):
+        run.play(random.Random(3), 60)
+    copies, counted = sum(map(len, prime.graph.dests.values())), prime.counted
+    for name in ("control_entries", "control_destinations", "log_entries", "log_events"):
+        assert counted[name] == ks.counted[name]
+    array = 3  # integers for 9 × 9 bits, and as many with the message's own destinations
+    clocks = counted["control_integers"] - array * copies
+    assert counted["control_destinations"] < clocks
+    assert clocks < counted["control_destinations"] + counted["control_entries"]
+    assert prime.control_bytes == 4 * counted["control_integers"]
+    assert prime.control_bytes < ks.control_bytes
+
+
+def test_the_log_of_figure_2_and_the_log_as_bits() -> None:
+    """P0's message 7 to {1, 2}, with P1's message 5 to {2} and P2's message 9, long delivered."""
+    log = make_log(3, {MessageId(1, 5): 0b100, MessageId(2, 9): 0})
+    message = KSMessage(0, 7, dests=0b110, olog=log)
+    assert message.integers() == 4 + 2 + (3 + 1) + 3
+    expected = [2, 2, 1, 2, 1, 5, 1, 2, 2, 9, 0]
+    assert message.encode_control() == struct.pack("!11I", *expected)
+    bits = KSPrimeMessage(0, 7, dests=0b110, olog=log)
+    assert bits.integers() == 1 + 2
+    assert bits.encode_control() == struct.pack("!3I", 0b100_100_000_110, 5, 9)
+
+
+@BOTH_KINDS
+@given(n=st.integers(1, 12), data=st.data())
+def test_the_encoding_is_as_long_as_accounted_and_comes_back(
+    kind: type[KSMessage], n: int, data: st.DataObject
+) -> None:
+    log = data.draw(logs(n))
+    dests = to_dests(data.draw(st.sets(st.integers(0, n - 1))))
+    message = kind(0, 1, dests=dests, olog=log)
+    control = message.encode_control()
+    assert len(control) == message.control_size
+    decoded = kind.decode_control(control, n)
+    assert decoded["dests"] == dests
+    assert known(decoded["olog"]) == known(log)
+    assert kind(0, 1, **decoded).encode_control() == control
+
+
+@BOTH_KINDS
+@given(n=st.integers(1, 6), data=st.data())
+def test_bytes_that_encode_would_not_write_are_refused(
+    kind: type[KSMessage], n: int, data: st.DataObject
+) -> None:
+    dests = to_dests(data.draw(st.sets(st.integers(0, n - 1))))
+    control = bytearray(kind(0, 1, dests=dests, olog=data.draw(logs(n))).encode_control())
+    for _ in range(data.draw(st.integers(0, 3))):
+        place = 4 * data.draw(st.integers(0, len(control) // 4 - 1))
+        value = data.draw(st.integers(0, 7) | st.integers(0, 2**32 - 1))
+        control[place : place + 4] = struct.pack("!I", value)
+    control += data.draw(st.binary(max_size=5))
+    cut = bytes(control[: data.draw(st.integers(0, len(control)))])
+    for damaged in (cut, bytes(control), data.draw(st.binary(max_size=40))):
+        try:
+            decoded = kind.decode_control(damaged, n)
+        except WireError:
+            continue
+        again = kind(0, 1, **decoded)
+        assert again.encode_control() == damaged
+        assert again.control_size == len(damaged)
+
+
+@pytest.mark.parametrize(
+    "integers",
+    [
+        [],
+        [0],
+        [1, 0],  # its destination is missing
+        [1, 0, 3],  # a process too many
+        [2, 0, 1, 0],  # out of order
+        [0, 1, 0, 1],  # an entry cut short
+        [0, 0, 0],  # something after the end
+        [0, 1, 3, 1, 0],  # a sender too many
+        [0, 1, 0, 0, 0],  # clocks begin at 1
+        [0, 1, 0, 1, 1, 0],  # a sender among its own destinations
+        [0, 2, 1, 4, 1, 2, 1, 4, 1, 0],  # an entry twice
+        [0, 2, 1, 4, 1, 2, 1, 5, 1, 2],  # a destination twice
+        [0, 2, 1, 4, 0, 1, 5, 1, 2],  # an empty entry that should be purged
+        [2**32 - 1, 2**32 - 1],
+    ],
+)
+def test_malformed_logs_are_refused(integers: list[int]) -> None:
+    with pytest.raises(WireError):
+        KSMessage.decode_control(struct.pack(f"!{len(integers)}I", *integers), 3)
+
+
+@pytest.mark.parametrize(
+    "integers",
+    [
+        [],
+        [1 << 3],  # a clock is missing
+        [0, 1],  # a clock too many
+        [1 << 12],  # a flag beyond the array
+        [0b11 << 3, 5, 5],  # with and without destinations
+        [0b11 << 3, 4, 5],  # an empty entry that should be purged
+        [1 << 3, 0],  # clocks begin at 1
+    ],
+)
+def test_malformed_arrays_are_refused(integers: list[int]) -> None:
+    with pytest.raises(WireError):
+        KSPrimeMessage.decode_control(struct.pack(f"!{len(integers)}I", *integers), 3)

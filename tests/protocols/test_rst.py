@@ -1,0 +1,157 @@
+"""RST on executions of multicasts to arbitrary sets."""
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from testbed.protocols import WireError
+from testbed.protocols.rst import RST, MatrixMessage
+from tests.protocols.executions import Execution
+
+U32 = st.integers(0, 2**32 - 1)
+
+
+class PrintedRST(RST):
+    """As the papers print it: a delivery does not tell to whom else the message went."""
+
+    def learn(self, message: MatrixMessage) -> None:
+        np.maximum(self.SENT, message.SENT, out=self.SENT)
+
+
+def violations(protocol: type[RST], seeds: int) -> int:
+    found = 0
+    for seed in range(seeds):
+        rng = random.Random(seed)
+        run = Execution(protocol, rng.randint(2, 5))
+        run.play(rng, 8)
+        found += not run.check().ok
+    return found
+
+
+def test_an_answer_waits_at_the_third_process_for_the_question() -> None:
+    a, b, c = range(3)
+    run = Execution(RST, 3)
+    question = run.multicast(a, frozenset([b, c]))
+    run.pass_on(question, b)
+    answer = run.multicast(b, frozenset([c]))
+    run.pass_on(answer, c)
+    assert [(me, m.id, missing) for me, m, missing in run.held] == [(c, answer, question)]
+    run.pass_on(question, c)
+    assert [(e.source, e.seq) for e in run.events[c]] == [question, answer]
+    assert run.check().ok
+
+
+def test_the_matrix_is_attached_as_it_was_before_the_message() -> None:
+    run = Execution(RST, 3)
+    run.multicast(0, frozenset([1]))
+    run.multicast(0, frozenset([1, 2]))
+    first, to_1, to_2 = (copy.message for copy in run.copies)
+    assert first.SENT.tolist() == [[0, 0, 0]] * 3
+    assert to_1 is to_2
+    assert to_1.SENT.tolist() == [[0, 1, 0], [0, 0, 0], [0, 0, 0]]
+    assert run.protocols[0].SENT.tolist() == [[0, 2, 2], [0, 0, 0], [0, 0, 0]]
+
+
+def test_the_later_of_two_messages_waits_for_the_earlier_without_fifo_channels() -> None:
+    run = Execution(RST, 3)
+    first, second = run.multicast(0, frozenset([1])), run.multicast(0, frozenset([1, 2]))
+    run.pass_on(second, 1)
+    assert [missing for _, _, missing in run.held] == [first]
+    run.pass_on(second, 2)  # which the first does not concern
+    assert [(e.source, e.seq) for e in run.events[2]] == [second]
+
+
+@pytest.mark.parametrize(
+    ("destinations", "delivers"),
+    [(None, True), ({0, 1}, True), ({0}, True), ({1, 2}, False), (set(), False)],
+)
+def test_a_sender_delivers_at_once_if_it_is_a_destination(
+    destinations: set[int] | None, delivers: bool
+) -> None:
+    run = Execution(RST, 3)
+    run.multicast(0, None if destinations is None else frozenset(destinations))
+    assert [e.event for e in run.events[0]] == ["send", "deliver"][: 1 + delivers]
+    run.play(random.Random(0), 0)
+    assert run.check().ok
+
+
+def test_causal_order_is_kept_on_a_thousand_schedules() -> None:
+    assert violations(RST, 1000) == 0
+
+
+def test_an_application_may_answer_while_it_is_given_a_message() -> None:
+    for seed in range(200):
+        rng = random.Random(seed)
+        run = Execution(RST, rng.randint(2, 5))
+        run.answer(rng, 10)
+        run.play(rng, 5)
+        assert run.check().ok
+
+
+def test_the_papers_text_is_not_enough_for_other_destinations() -> None:
+    assert violations(PrintedRST, 200) > 10
+
+
+@given(seed=st.integers(), n=st.integers(2, 5))
+def test_duplicates_are_dropped_whether_they_waited_or_not(seed: int, n: int) -> None:
+    rng = random.Random(seed)
+    run = Execution(RST, n)
+    duplicates = 0
+    for _ in run.steps(rng, 8):
+        if run.copies and rng.random() < 0.2:
+            run.copies.append(rng.choice(run.copies))
+            duplicates += 1
+    assert run.check().ok
+    assert run.discarded == ["duplicate"] * duplicates
+
+
+def test_integers_are_counted_as_the_paper_does() -> None:
+    run = Execution(RST, 4)
+    run.multicast(0, frozenset([1, 2]))
+    run.play(random.Random(0), 0)
+    assert run.counted == {
+        "control_copies": 2,
+        "control_integers": 2 * 16,
+        "log_integers": 3 * 16,
+        "log_events": 3,
+    }
+
+
+@given(n=st.integers(1, 9), data=st.data())
+def test_the_encoding_is_as_long_as_accounted_and_comes_back(n: int, data: st.DataObject) -> None:
+    entries = data.draw(st.lists(U32, min_size=n * n, max_size=n * n))
+    dests = tuple(sorted(data.draw(st.sets(st.integers(0, n - 1)))))
+    SENT = np.array(entries, np.int64).reshape(n, n)  # noqa: N806
+    message = MatrixMessage(0, 1, SENT=SENT, dests=dests)
+    control = message.encode_control()
+    assert len(control) == message.control_size == 4 * (n * n + len(dests))
+    decoded = MatrixMessage.decode_control(control, n)
+    assert decoded["SENT"].tolist() == SENT.tolist()
+    assert decoded["dests"] == dests
+
+
+@pytest.mark.parametrize(
+    "control",
+    [
+        b"",
+        bytes(15),
+        bytes(17),
+        bytes(16) + bytes([0, 0, 0, 2]),  # a process too many
+        bytes(16) + bytes([0, 0, 0, 1, 0, 0, 0, 0]),  # out of order
+        bytes(16) + bytes([0, 0, 0, 1, 0, 0, 0, 1]),  # twice
+    ],
+)
+def test_malformed_control_information_is_refused(control: bytes) -> None:
+    with pytest.raises(WireError):
+        MatrixMessage.decode_control(control, 2)
+
+
+def test_messages_survive_the_wire_on_the_way() -> None:
+    for seed in range(50):
+        plain, encoded = Execution(RST, 4), Execution(RST, 4, wire=True)
+        plain.play(random.Random(seed), 10)
+        encoded.play(random.Random(seed), 10)
+        assert plain.events == encoded.events

@@ -1,0 +1,174 @@
+"""Digested runs made by hand, small enough to know all that a report should say of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+import tomli_w
+
+from testbed.runs.results import COLUMNS
+
+MS = 1_000_000
+
+
+class Event(NamedTuple):
+    """A line of a log; ``reason`` is the message for which one is held."""
+
+    node: int
+    at: int
+    event: str
+    source: int
+    seq: int
+    reason: tuple[int, int] | None = None
+
+
+# Process 1 answers m(0,1) before it has reached process 2, which holds the answer back.
+TRIANGLE = (
+    Event(0, 0, "send", 0, 1),
+    Event(0, 0, "deliver", 0, 1),
+    Event(1, 2 * MS, "deliver", 0, 1),
+    Event(1, 3 * MS, "send", 1, 1),
+    Event(1, 3 * MS, "deliver", 1, 1),
+    Event(2, 4 * MS, "hold", 1, 1, (0, 1)),
+    Event(0, 5 * MS, "deliver", 1, 1),
+    Event(2, 9 * MS, "deliver", 0, 1),
+    Event(2, 9 * MS, "deliver", 1, 1),
+)
+
+
+def write_run(
+    path: Path,
+    events: Iterable[Event] = TRIANGLE,
+    protocol: str = "timestamp",
+    packets: bool = True,
+    **manifest: Any,
+) -> Path:
+    """A run directory with tables that fit its events."""
+    events = list(events)
+    processes = max(event.node for event in events) + 1
+    (path / "tables").mkdir(parents=True)
+    _write_json(path / "manifest.json", _manifest(path, protocol) | manifest)
+    _write_json(path / "network.json", _network(processes))
+    (path / "experiment.toml").write_text(tomli_w.dumps(_experiment(processes, protocol)))
+    tables = _tables(events, processes, packets)
+    _write_json(path / "summary.json", _summary(tables, processes, protocol))
+    for name, table in tables.items():
+        frame = table.reindex(columns=COLUMNS[name].split())
+        frame.to_parquet(path / "tables" / f"{name}.parquet", index=False)
+    return path
+
+
+def _write_json(file: Path, content: Any) -> None:
+    file.write_text(json.dumps(content))
+
+
+def _manifest(path: Path, protocol: str) -> dict[str, Any]:
+    return {
+        "schema": 1,
+        "testbed": "0.1.0",
+        "status": "complete",
+        "experiment": "small",
+        "run": path.name,
+        "engine": "simulate",
+        "protocol": protocol,
+        "seed": 1,
+        "started": "2026-01-02T03:04:05.678+00:00",
+        "versions": {"python": "3.11.2"},
+        "verdict": "valid",
+    }
+
+
+def _network(processes: int) -> dict[str, Any]:
+    link = {"delay_ns": MS, "bandwidth_bps": 10_000_000}
+    nodes = [{"id": n, "name": str(n), "x": 10.0 * n, "y": n * n % 7} for n in range(processes)]
+    ring = sorted({tuple(sorted((n, (n + 1) % processes))) for n in range(processes)})
+    links = [{"a": a, "b": b, **link} for a, b in ring]
+    return {"nodes": nodes, "links": links, "overlay": None, "generated": {"model": "cycle"}}
+
+
+def _experiment(processes: int, protocol: str) -> dict[str, Any]:
+    return {
+        "name": "small",
+        "protocol": {"name": protocol},
+        "topology": {"model": "pure-random", "nodes": processes, "edge_probability": 0.5},
+        "workload": {"model": "bursts", "senders": 1},
+    }
+
+
+def _tables(events: list[Event], processes: int, packets: bool) -> dict[str, pd.DataFrame]:
+    log = pd.DataFrame(events).sort_values(["node", "at"], kind="stable", ignore_index=True)
+    log["number"] = log.groupby("node").cumcount()
+    log["for_source"] = [reason[0] if reason else None for reason in log["reason"]]
+    log["for_seq"] = [reason[1] if reason else None for reason in log["reason"]]
+    name = ["source", "seq"]
+    sends = log[log["event"] == "send"].set_index(name)["at"].rename("sent_at")
+    holds = log[log["event"] == "hold"].groupby([*name, "node"])["at"].min().rename("held_at")
+    deliveries = log[log["event"] == "deliver"].join(sends, on=name).join(holds, on=[*name, "node"])
+    deliveries["delay"] = deliveries["at"] - deliveries["sent_at"]
+    deliveries["held"] = deliveries["at"] - deliveries["held_at"]
+    others = deliveries[deliveries["node"] != deliveries["source"]]
+    messages = sends.to_frame()
+    messages["delivered"] = deliveries.groupby(name).size()
+    messages["delay_mean"] = others.groupby(name)["delay"].mean()
+    messages["delay_max"] = others.groupby(name)["delay"].max()
+    messages["holders"] = others.groupby(name)["held"].count()
+    messages["held_max"] = others.groupby(name)["held"].max()
+    nodes = pd.DataFrame({"node": range(processes)}).set_index("node")
+    nodes["multicasts"] = log[log["event"] == "send"].groupby("node").size()
+    nodes["deliveries"] = deliveries.groupby("node").size()
+    nodes["held"] = deliveries.groupby("node")["held"].count()
+    nodes["delay_mean"] = others.groupby("node")["delay"].mean()
+    nodes["delay_max"] = others.groupby("node")["delay"].max()
+    nodes = nodes.fillna({"multicasts": 0, "deliveries": 0, "held": 0})
+    nodes = nodes.assign(queue_mean=nodes["held"] / 2, queue_max=nodes["held"])
+    return {
+        "events": log,
+        "messages": messages.reset_index().fillna({"holders": 0, "delivered": 0}),
+        "deliveries": deliveries,
+        "nodes": nodes.reset_index(),
+        **_network_tables(processes, int(log["at"].max()), packets),
+    }
+
+
+def _network_tables(processes: int, end: int, packets: bool) -> dict[str, pd.DataFrame]:
+    ends = [(link["a"], link["b"]) for link in _network(processes)["links"]]
+    links = pd.DataFrame([*ends, *(pair[::-1] for pair in ends)], columns=["tail", "head"])
+    links = links.assign(delay_ns=MS, bandwidth_bps=10_000_000)
+    timeline = pd.DataFrame({"at": [i * end // 500 for i in range(500)], "width": end // 500})
+    timeline = timeline.assign(held_mean=0.5, held_max=1, multicasts=0, deliveries=0)
+    if not packets:
+        return {"links": links, "timeline": timeline, "hops": links.head(0), "sent": links.head(0)}
+    busy = {"packets": 3, "bytes": 300, "busy": 5, "waited": 0, "queue_max": 1}
+    return {
+        "links": links.assign(load=links.index * 0.1, **busy),
+        "timeline": timeline.assign(packets_mean=1.5, packets_max=2),
+        "hops": links.assign(queued=0, started=0, arrived=MS, error=0, bytes=100, sender=0),
+        "sent": links.head(0),
+    }
+
+
+def _summary(tables: dict[str, pd.DataFrame], processes: int, protocol: str) -> dict[str, Any]:
+    messages = tables["messages"]
+    return {
+        "protocol": protocol,
+        "nodes": processes,
+        "multicasts": len(messages),
+        "deliveries": len(tables["deliveries"]),
+        "delay_ms_mean": float(messages["delay_mean"].mean()) / MS,
+        "delay_ms_max": float(messages["delay_max"].max()) / MS,
+        "delivery_queue_mean": 0.25,
+        "delivery_queue_max": 1,
+        "network_load_mean": 1.5,
+        "link_queue_max": 1,
+        "copies": 4,
+        "messages": 4,
+        "bytes": 4 * (32 + 12 + 8),
+        "control_bytes": 4 * 12,
+        "hops": 5,
+        "verdict": "valid",
+        "disagreements": 0,
+    }
