@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from testbed.check import Verdict, check_run, delays
 from testbed.check.locality import local_figures
-from testbed.engines import needs
+from testbed.engines import choose_engine, load_engine
 from testbed.errors import UserError
-from testbed.experiment import Experiment
-from testbed.experiment.network import build_network
+from testbed.experiment import Experiment, Scenario
 from testbed.progress import Progress
 from testbed.runs.directory import RunDirectory
-from testbed.topologies.channels import ExponentialChannels
-
-ENGINES = {
-    "simulate": "testbed.engines.simulate.engine",
-    "mininet": "testbed.engines.mininet.engine",
-    "virtual": "testbed.engines.virtual.engine",
-}
 
 SENTENCES = 5  # of each kind of violation, where a run tells of them
 
@@ -37,20 +28,21 @@ class Run:
     manifest: dict[str, Any]
 
 
-def choose_engine(engine: str) -> tuple[str, str]:
-    """The engine that is meant, and why; "auto" prefers the real thing."""
-    if engine != "auto":
-        return engine, "as asked for"
-    missing = [ability.name for ability in needs.emulation_in_real_time()]
-    if not missing:
-        return "mininet", "root, netem and Open vSwitch are here"
-    virtual = (needs.mininet(), needs.openvswitch(), needs.virtual_kernel())
-    if not all(ability.ok for ability in virtual):
-        raise UserError(
-            f"no emulation here: Mininet on this kernel lacks {', '.join(missing)}, and Mininet in "
-            "virtual time lacks what scripts/setup installs; run that, or use --engine simulate"
-        )
-    return "virtual", f"Mininet on this kernel lacks {', '.join(missing)}"
+def prepare(scenario: Scenario, runs: Path, within: str = "", **manifest: Any) -> RunDirectory:
+    """A new run directory below ``runs``, with all that an engine in a guest needs to know."""
+    experiment = scenario.experiment
+    directory = RunDirectory.create(
+        runs,
+        within or experiment.name,
+        f"{experiment.protocol.name}-{scenario.network.processes}",
+        engine=experiment.engine,
+        protocol=experiment.protocol.name,
+        seed=experiment.seed,
+        **manifest,
+    )
+    directory.write_text("experiment.toml", experiment.to_toml())
+    directory.write_json("network.json", scenario.network.to_json())
+    return directory
 
 
 def run_experiment(
@@ -60,38 +52,19 @@ def run_experiment(
 
     A run that is part of something is put ``within`` its directory, and its manifest says more.
     """
-    experiment = replace(experiment, engine=choose_engine(experiment.engine)[0])
-    engine = importlib.import_module(ENGINES[experiment.engine])  # some take long to import
-    if experiment.engine != "simulate" and experiment.transport.framing != "udp":
-        raise UserError(
-            f"{experiment.file or experiment.name}: transport.framing = "
-            f"{experiment.transport.framing!r} is for the simulator; real packets have headers: "
-            "use 'udp'"
-        )
-    if experiment.engine != "simulate" and isinstance(experiment.topology, ExponentialChannels):
-        raise UserError(
-            f"{experiment.file or experiment.name}: topology.model = "
-            f"{experiment.topology.model!r} is for the simulator; a network of links, such as "
-            "'pure-random', can be emulated"
-        )
-    network = build_network(experiment)
-    label = f"{experiment.protocol.name}-{network.processes}"
-    with RunDirectory.create(
-        runs,
-        within or experiment.name,
-        label,
-        engine=experiment.engine,
-        protocol=experiment.protocol.name,
-        seed=experiment.seed,
-        **manifest,
-    ) as directory:
-        directory.write_text("experiment.toml", experiment.to_toml())
-        directory.write_json("network.json", network.to_json())
-        figures = engine.run(experiment, network, directory, progress)
+    engine_name, _ = choose_engine(experiment.engine)
+    experiment = replace(experiment, engine=engine_name)
+    scenario, engine = Scenario.of(experiment), load_engine(engine_name)
+    if reason := engine.refuses(scenario):
+        raise UserError(f"{experiment.origin}: {reason}")
+    with prepare(scenario, runs, within, **manifest) as directory:
+        figures = engine.run(scenario, directory, progress)
         verdict = check_run(directory.path, lambda done, of: progress("check", done, of))
         if verdict.verdict == "valid":
             figures |= delays.summarise(delays.added_delays(directory.path))
-            groups = experiment.protocol.local_groups(network.processes, experiment.settings)
+            groups = experiment.protocol.local_groups(
+                scenario.network.processes, experiment.settings
+            )
             figures |= local_figures(directory.path, groups) if groups else {}
         if verdict.optimistic:
             figures["lost_deliveries"] = verdict.count("loss")

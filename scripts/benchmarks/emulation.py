@@ -27,8 +27,7 @@ from typing import Any
 
 from testbed.engines.mininet.plan import Plan, build, host_ip, host_mac
 from testbed.engines.virtual import GuestSettings, run_guest
-from testbed.experiment import Experiment, parse
-from testbed.experiment.network import Network, build_network
+from testbed.experiment import Experiment, Network, build_network, parse
 from testbed.run import run_experiment
 from testbed.topologies.routing import shortest_path_trees
 

@@ -19,8 +19,7 @@ from typing import Any
 import simpy
 
 from testbed.engines.simulate.engine import Simulation
-from testbed.experiment import Experiment, parse
-from testbed.experiment.network import Network, build_network
+from testbed.experiment import Experiment, Network, Scenario, parse
 from testbed.experiment.seeds import stream
 from testbed.packets.framing import frames
 from testbed.runs.events import EventLog
@@ -37,10 +36,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     experiment = flooding(options.nodes, options.milliseconds)
-    network = build_network(experiment)
+    scenario = Scenario.of(experiment)
+    network = scenario.network
     ours, theirs = [], []
     for _ in range(options.rounds):
-        hops, seconds = timed(lambda: run_ours(experiment, network))
+        hops, seconds = timed(lambda: run_ours(scenario))
         ours.append(hops / seconds)
         simpy_hops, seconds = timed(lambda: run_simpy(experiment, network))
         theirs.append(simpy_hops / seconds)
@@ -70,11 +70,11 @@ def timed(work: Callable[[], int]) -> tuple[int, float]:
     return counted, time.perf_counter() - begun
 
 
-def run_ours(experiment: Experiment, network: Network) -> int:
+def run_ours(scenario: Scenario) -> int:
     """The simulator as `testbed run` uses it."""
     with tempfile.TemporaryDirectory() as directory:
         with EventLog(Path(directory) / "nodes.jsonl") as log:
-            simulation = Simulation(experiment, network, log)
+            simulation = Simulation(scenario, log)
             simulation.run(lambda stage, done, of: None)
         return int(simulation.summary()["hops"])
 

@@ -10,9 +10,9 @@ from typing import Any
 from rich.table import Table
 
 from testbed.commands.terminal import console, print_json
+from testbed.engines import choose_engine
 from testbed.engines.needs import abilities
 from testbed.errors import UserError
-from testbed.run import choose_engine
 
 
 def add_parser(commands: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,11 @@ from rich.table import Table
 from testbed.check.fidelity import Fidelity
 from testbed.commands.digest import add_master, digest_runs
 from testbed.commands.terminal import complain, console, exit_status, print_json, progress_bar
+from testbed.engines import choose_engine
 from testbed.errors import UserError
-from testbed.experiment import ENGINES, load
+from testbed.experiment import AUTO, ENGINES, load
 from testbed.node.meter import figures_of
-from testbed.run import Run, choose_engine, run_experiment
+from testbed.run import Run, run_experiment
 from testbed.runs.directory import read_json
 
 
@@ -33,7 +35,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("file", type=Path, help="experiment file (TOML); see scripts/experiments")
     parser.add_argument(
         "--engine",
-        choices=ENGINES,
+        choices=(*ENGINES, AUTO),
         help="simulate: a model, in seconds, at any scale; mininet: real packets on this kernel, as "
         "root; virtual: real packets in a user-mode kernel with exact time, no root; "
         "auto: mininet where it runs, else virtual",
@@ -65,11 +67,11 @@ def command(options: argparse.Namespace) -> int:
         options.file, seed=options.seed, packets=options.packets, engine=options.engine
     )
     engine, why = choose_engine(experiments[0].engine)
-    if experiments[0].engine == "auto" and not options.json:
+    if experiments[0].engine == AUTO and not options.json:
         console().print(f"engine {engine}: {why}", soft_wrap=True)
     for experiment in experiments:
         with progress_bar(experiment.protocol.name) as progress:
-            runs.append(run_experiment(experiment, options.runs, progress))
+            runs.append(run_experiment(replace(experiment, engine=engine), options.runs, progress))
     wrong = digest_and_report(runs, options.master) if options.digest else []
     if options.json:
         summaries = (read_json(run.path / "summary.json", "it has been removed") for run in runs)

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from testbed.commands.terminal import console
+from testbed.engines import choose_engine
 from testbed.errors import UserError
 from testbed.experiment import Experiment, load
 from testbed.experiment.network import build_network
-from testbed.run import choose_engine
 
 
 def add_parser(commands: Any) -> None:

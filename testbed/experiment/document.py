@@ -23,14 +23,15 @@ from pydantic import TypeAdapter, ValidationError
 from testbed.errors import UserError
 from testbed.faults import FAULTS, Fault
 from testbed.packets.framing import Framing
-from testbed.protocols import PROTOCOLS, Place, Protocol
+from testbed.protocols import PROTOCOLS, Protocol
 from testbed.protocols.broken import BROKEN
 from testbed.protocols.channel import Reliable
-from testbed.topologies import GROUPINGS, MODELS, OVERLAYS, Links
+from testbed.topologies import GROUPINGS, MODELS, OVERLAYS, Grouping, Links, Model, Overlay
 from testbed.topologies.routing import Metric
 from testbed.workloads import WORKLOADS, Bursts, Workload
 
-ENGINES = ("simulate", "mininet", "virtual", "auto")
+ENGINES = ("simulate", "mininet", "virtual")
+AUTO = "auto"  # the engine that suits the machine
 LONGEST_SHOWN = 60  # characters of a wrong value
 CHANNELS = {"raw": None, "reliable": Reliable.Settings}
 _REGISTRIES: dict[str, Mapping[str, Any]] = {
@@ -67,13 +68,13 @@ class Experiment:
     engine: str
     packets: Literal["counters", "full"]
     protocol: type[Protocol]
-    settings: Any
-    topology: Any
+    settings: Any  # an instance of the protocol's own ``Settings``
+    topology: Model
     links: Links
-    overlay: Any
+    overlay: Overlay
     transport: Transport
     workload: Workload
-    groups: Any = None  # everybody receives everything, or what a workload's destinations say
+    groups: Grouping | None = None  # without: everybody receives, or whom the workload names
     channel: Reliable.Settings | None = None
     faults: tuple[Fault, ...] = ()
     file: Path | None = field(default=None, compare=False)
@@ -89,13 +90,10 @@ class Experiment:
         )
         return ", ".join([self.protocol.name, *changed])
 
-    def process(self, place: Place) -> Protocol:
-        """The protocol at one place, with a reliable channel beneath it if there is to be one."""
-        try:
-            protocol = self.protocol(place, self.settings)
-        except ValueError as error:
-            raise UserError(f"{self.file or self.name}: protocol: {error}") from None
-        return protocol if self.channel is None else Reliable(protocol, self.channel)
+    @property
+    def origin(self) -> str:
+        """Where an error in the experiment is to be looked for: its file, or else its name."""
+        return str(self.file or self.name)
 
     def to_toml(self) -> str:
         """The experiment as resolved: running this file again is running this experiment."""
@@ -161,8 +159,8 @@ def read_document(file: Path) -> dict[str, Any]:
 def parse(document: Mapping[str, Any], file: Path) -> list[Experiment]:
     """The experiments of a document, one for each protocol that it names."""
     top: _Top = _build(_Top, document, file, "")
-    if top.engine not in ENGINES:
-        raise _choice(file, "engine", top.engine, ENGINES)
+    if top.engine not in (*ENGINES, AUTO):
+        raise _choice(file, "engine", top.engine, (*ENGINES, AUTO))
     tables = top.protocol if isinstance(top.protocol, list) else [top.protocol]
     if not tables:
         raise UserError(f"{file}: protocol is empty; name at least one of {_list(PROTOCOLS)}")
@@ -182,7 +180,9 @@ def parse(document: Mapping[str, Any], file: Path) -> list[Experiment]:
                 overlay=_model(OVERLAYS, top.overlay, file, "overlay"),
                 transport=_build(Transport, top.transport, file, "transport"),
                 workload=_model(WORKLOADS, top.workload, file, "workload"),
-                groups=top.groups and _model(GROUPINGS, top.groups, file, "groups"),
+                groups=None
+                if top.groups is None
+                else _model(GROUPINGS, top.groups, file, "groups"),
                 channel=_channel(top.channel, file),
                 faults=tuple(_fault(table, file) for table in top.fault),
                 file=file,

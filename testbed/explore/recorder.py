@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from testbed.node.log import Log
 from testbed.node.meter import Meter
-from testbed.node.node import Application, Network, Node
+from testbed.node.node import Application, Node, Runtime
 from testbed.protocols import Message, MessageId, Protocol
 from testbed.topologies import Groups
 
@@ -38,7 +38,7 @@ class Did:
     failure: str | None = None
 
 
-class Recorder(Log, Network, Application):
+class Recorder(Log, Runtime, Application):
     """Stands for the network, the log and the application around a node. Time stands still."""
 
     def __init__(

@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 from typing_extensions import override
 
 from testbed.check import Event, Verdict, check_events
-from testbed.engines.simulate.engine import OverError, Simulation
+from testbed.engines.simulate.engine import RunEnded, Simulation
 from testbed.errors import UserError
-from testbed.experiment import Experiment, parse
-from testbed.experiment.network import Network, build_network
+from testbed.experiment import Experiment, Scenario, parse
 from testbed.faults import Crash
 from testbed.fuzz import members
 from testbed.fuzz.draw import promised
@@ -67,7 +66,7 @@ class MemoryLog(Log):
         self.events[node].append(Event("deliver", source, seq, None, t))
         self.left -= 1
         if self.left < 0:
-            raise OverError
+            raise RunEnded
 
     @override
     def leave(self, t: int, node: int) -> None:
@@ -94,13 +93,14 @@ def attempt(document: Document) -> Trial | None:
     """Run an experiment; None if there is no such one, or if no protocol promises to survive it."""
     try:
         experiment = parse(document, Path(document["name"]))[0]
-        network = build_network(experiment)
-        return _attempt(experiment, network) if promised(experiment, network) else None
+        scenario = Scenario.of(experiment)
+        return _attempt(scenario) if promised(experiment, scenario.network) else None
     except UserError:
         return None
 
 
-def _attempt(experiment: Experiment, network: Network) -> Trial:
+def _attempt(scenario: Scenario) -> Trial:
+    experiment, network = scenario.experiment, scenario.network
     assert isinstance(experiment.workload, Script)
     due = len(experiment.workload.send) * network.processes
     again = 1 + sum(isinstance(f, Crash) and f.for_ms is not None for f in experiment.faults)
@@ -111,9 +111,9 @@ def _attempt(experiment: Experiment, network: Network) -> Trial:
         nonlocal ticks
         ticks += 1
         if ticks >= most:
-            raise OverError
+            raise RunEnded
 
-    simulation = Simulation(experiment, network, log)
+    simulation = Simulation(scenario, log)
     wrong, sentence = None, ""
     try:
         simulation.run(progress)
@@ -147,7 +147,7 @@ def _unrepaired(
 
     The oracle, which knows no time, can ask less of one that has left and joined or started again.
     """
-    changed = simulation.faulty.latest if simulation.faulty else 0
+    changed = simulation.faults.latest if simulation.faults else 0
     quiet = changed + members.repair_ms(experiment.settings) * NS_PER_MS
     here = [n for n in range(len(simulation.nodes)) if _is_member(events[n])]
     got = {n: {(e.source, e.seq) for e in events[n] if e.event == "deliver"} for n in here}

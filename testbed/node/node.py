@@ -34,8 +34,8 @@ from testbed.workloads import NO_GROUPS
 _CARRIERS = (Send, Multicast, Deliver)
 
 
-class Network(Interface):
-    """What an engine does for a node."""
+class Runtime(Interface):
+    """What an engine does for a node: it carries messages and keeps timers."""
 
     def unicast(self, sender: int, peers: tuple[int, ...], message: Message) -> None:
         """Take a copy of a message to each of these processes."""
@@ -71,9 +71,9 @@ class Node:
         "log",
         "meter",
         "multicasts",
-        "network",
         "processes",
         "protocol",
+        "runtime",
         "workload",
     )
 
@@ -81,7 +81,7 @@ class Node:
         self,
         protocol: Protocol,
         workload: Application,
-        network: Network,
+        runtime: Runtime,
         log: Log,
         meter: Meter,
         groups: Groups = NO_GROUPS,
@@ -90,7 +90,7 @@ class Node:
         self.id = protocol.me
         self.processes = protocol.place.processes
         self.workload = workload
-        self.network = network
+        self.runtime = runtime
         self.log = log
         self.meter = meter
         self.groups = groups
@@ -154,7 +154,7 @@ class Node:
     def _perform(self, effects: Effects, now: int) -> None:
         for effect in effects:
             if isinstance(effect, Send):
-                self.network.unicast(self.id, *effect)
+                self.runtime.unicast(self.id, *effect)
             elif isinstance(effect, Discard):
                 self.meter.discarded[effect.reason] += 1
                 if self.held:
@@ -164,11 +164,11 @@ class Node:
             elif isinstance(effect, Hold):
                 self._hold(effect, now)
             elif isinstance(effect, Multicast):
-                self.network.multicast(self.id, *effect)
+                self.runtime.multicast(self.id, *effect)
             elif isinstance(effect, SetTimer):
-                self.network.set_timer(self, *effect)
+                self.runtime.set_timer(self, *effect)
             elif isinstance(effect, CancelTimer):
-                self.network.cancel_timer(self, effect.timer)
+                self.runtime.cancel_timer(self, effect.timer)
             elif isinstance(effect, Count):
                 self.meter.counted[effect.name] += effect.amount
             elif isinstance(effect, Note):

@@ -32,11 +32,12 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
+from testbed.engines import choose_engine
 from testbed.errors import UserError
 from testbed.experiment import Experiment, fits, key_types, naming_key, parse, read_document
 from testbed.experiment.seeds import stream
 from testbed.progress import Progress
-from testbed.run import choose_engine, run_experiment
+from testbed.run import run_experiment
 from testbed.runs.directory import read_json, read_manifest
 
 if TYPE_CHECKING:

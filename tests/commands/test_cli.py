@@ -198,19 +198,18 @@ def test_doctor_tells_what_mends_what_is_missing(
 
 
 def test_auto_says_why_or_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    from testbed import run
-    from testbed.engines import needs
+    from testbed.engines import choose_engine, needs
 
     lacks, has = needs.Ability("netem", False, ""), needs.Ability("anything", True, "")
     for name in ("root", "mininet", "openvswitch", "netem", "virtual_kernel"):
         monkeypatch.setattr(needs, name, lambda: has)
-    assert run.choose_engine("auto")[0] == "mininet"
+    assert choose_engine("auto")[0] == "mininet"
     monkeypatch.setattr(needs, "netem", lambda: lacks)
-    assert run.choose_engine("auto") == ("virtual", "Mininet on this kernel lacks netem")
+    assert choose_engine("auto") == ("virtual", "Mininet on this kernel lacks netem")
     monkeypatch.setattr(needs, "virtual_kernel", lambda: lacks)
     with pytest.raises(UserError, match=r"lacks netem.*scripts/setup.*--engine simulate"):
-        run.choose_engine("auto")
-    assert run.choose_engine("simulate")[0] == "simulate"
+        choose_engine("auto")
+    assert choose_engine("simulate")[0] == "simulate"
 
 
 def test_the_doctor_finds_what_an_ordinary_users_path_lacks(

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from testbed.engines.mininet.emulate import emulate
-from testbed.engines.mininet.hosts.supervisor import supervisor
+from testbed.engines.mininet.hosts import supervisor
 from testbed.errors import UserError
 
 supervisor.PATIENCE_S = 5.0

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from testbed.engines.mininet import emulate
-from testbed.engines.mininet.hosts.supervisor import Hosts
+from testbed.engines.mininet.hosts.supervisor import Supervisor
 from testbed.engines.mininet.kernel.namespaces import enter
 from testbed.engines.mininet.plan import PORT, host_ip
 
@@ -40,7 +40,7 @@ def hostile(genuine: bytes, rng: random.Random) -> Iterator[bytes]:
             yield bytes(flipped)
 
 
-class Attacked(Hosts):
+class Attacked(Supervisor):
     """Hosts beside which there is a process that attacks one of them as soon as they run."""
 
     def __enter__(self) -> "Attacked":
@@ -74,7 +74,7 @@ class Attacked(Hosts):
 
 
 def main() -> None:
-    emulate.Hosts = Attacked  # type: ignore[misc]
+    emulate.Supervisor = Attacked  # type: ignore[misc]
     emulate.emulate(Path(sys.argv[1]), lambda stage, done, of: None)
 
 

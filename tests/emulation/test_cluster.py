@@ -10,11 +10,9 @@ import pytest
 
 from testbed.check import check_run
 from testbed.engines.virtual import engine
-from testbed.experiment import Experiment, parse, read_document
-from testbed.experiment.network import build_network
+from testbed.experiment import Experiment, Scenario, parse, read_document
 from testbed.protocols import NS_PER_MS
-from testbed.run import run_experiment
-from testbed.runs.directory import RunDirectory
+from testbed.run import prepare, run_experiment
 
 pytestmark = [pytest.mark.emulation, pytest.mark.usefixtures("kernel")]
 
@@ -49,18 +47,11 @@ def experiment(
 
 def emulate(what: list[Experiment], runs: Path) -> list[tuple[Path, dict[str, Any]]]:
     """All in one boot."""
-    prepared = []
-    for one in what:
-        network = build_network(one)
-        directory = RunDirectory.create(runs, "cluster", one.protocol.name, engine="virtual")
-        directory.write_text("experiment.toml", one.to_toml())
-        directory.write_json("network.json", network.to_json())
-        prepared.append((one, network, directory))
+    scenarios = map(Scenario.of, what)
+    prepared = [(scenario, prepare(scenario, runs)) for scenario in scenarios]
     return [
         (directory.path, figures)
-        for (_, _, directory), figures in zip(
-            prepared, engine.run_all(prepared, quiet), strict=True
-        )
+        for (_, directory), figures in zip(prepared, engine.run_all(prepared, quiet), strict=True)
     ]
 
 

@@ -9,11 +9,9 @@ import pytest
 
 from testbed.check import check_run
 from testbed.engines.virtual import engine
-from testbed.experiment import Experiment, parse, read_document
-from testbed.experiment.network import build_network
+from testbed.experiment import Experiment, Scenario, build_network, parse, read_document
 from testbed.packets.pcap import open_captures
-from testbed.run import run_experiment
-from testbed.runs.directory import RunDirectory
+from testbed.run import prepare, run_experiment
 
 pytestmark = [pytest.mark.emulation, pytest.mark.usefixtures("kernel")]
 
@@ -34,19 +32,16 @@ def experiments(file: str, **workload: Any) -> list[Experiment]:
 
 def emulate(what: list[Experiment], runs: Path) -> list[tuple[Path, Figures]]:
     """All in one boot; causal order must hold, and what is counted is what the simulator counts."""
-    prepared = []
-    for experiment in what:
-        network = build_network(experiment)
-        directory = RunDirectory.create(runs, "sixteen", experiment.protocol.name, engine="virtual")
-        directory.write_text("experiment.toml", experiment.to_toml())
-        directory.write_json("network.json", network.to_json())
-        prepared.append((experiment, network, directory))
+    scenarios = map(Scenario.of, what)
+    prepared = [(scenario, prepare(scenario, runs)) for scenario in scenarios]
     emulated = engine.run_all(prepared, quiet)
     found = []
-    for (experiment, _, directory), figures in zip(prepared, emulated, strict=True):
+    for (scenario, directory), figures in zip(prepared, emulated, strict=True):
         assert check_run(directory.path).ok
         assert figures["fidelity"] == "exact"
-        simulated = run_experiment(replace(experiment, engine="simulate"), runs, quiet).summary
+        simulated = run_experiment(
+            replace(scenario.experiment, engine="simulate"), runs, quiet
+        ).summary
         assert {key: figures[key] for key in SAME} == {key: simulated[key] for key in SAME}
         found.append((directory.path, figures))
     return found

@@ -10,11 +10,10 @@ import pytest
 from testbed.check import check_run
 from testbed.engines.virtual import GuestSettings, engine, run_guest
 from testbed.errors import UserError
-from testbed.experiment import Experiment, load, parse
-from testbed.experiment.network import build_network
+from testbed.experiment import Experiment, Scenario, load, parse
 from testbed.packets.pcap import read_packets
-from testbed.run import Run, run_experiment
-from testbed.runs.directory import RunDirectory
+from testbed.progress import silent
+from testbed.run import Run, prepare, run_experiment
 
 pytestmark = [pytest.mark.emulation, pytest.mark.usefixtures("kernel")]
 
@@ -86,30 +85,20 @@ def test_messages_above_the_mtu_travel_as_fragments(tmp_path: Path) -> None:
 def test_the_mininet_engine_in_real_time(tmp_path: Path) -> None:
     """The same kernel without time travel: order holds, and the verdict on timing is an honest one."""
     experiment = small({"name": "timestamp"})
-    network = build_network(experiment)
-    with RunDirectory.create(tmp_path, "small", "real", engine="mininet") as directory:
-        directory.write_text("experiment.toml", experiment.to_toml())
-        directory.write_json("network.json", network.to_json())
-        (figures,) = engine.run_all(
-            [(experiment, network, directory)], lambda stage, done, of: None, virtual=False
-        )
+    scenario = Scenario.of(experiment)
+    with prepare(scenario, tmp_path) as directory:
+        (figures,) = engine.run_all([(scenario, directory)], silent, virtual=False)
     assert figures["deliveries"] == 5 * figures["multicasts"] > 0
     assert figures["fidelity"] in ("good", "suspect")
     assert directory.manifest["fidelity"]["hops"] == figures["hops"] == 4 * figures["multicasts"]
 
 
 def test_several_runs_in_one_boot(tmp_path: Path) -> None:
-    prepared = []
-    for name in ("overlay", "timestamp", "overlay"):
-        experiment = small({"name": name})
-        network = build_network(experiment)
-        directory = RunDirectory.create(tmp_path, "small", name, engine="virtual")
-        directory.write_text("experiment.toml", experiment.to_toml())
-        directory.write_json("network.json", network.to_json())
-        prepared.append((experiment, network, directory))
-    found = engine.run_all(prepared, lambda stage, done, of: None)
+    scenarios = [Scenario.of(small({"name": n})) for n in ("overlay", "timestamp", "overlay")]
+    prepared = [(scenario, prepare(scenario, tmp_path)) for scenario in scenarios]
+    found = engine.run_all(prepared, silent)
     assert [figures["fidelity"] for figures in found] == ["exact"] * 3
-    for _, _, directory in prepared:
+    for _, directory in prepared:
         assert check_run(directory.path).ok
     simulated = run(small({"name": "overlay"}, engine="simulate"), tmp_path).summary
     for key in ("deliveries", "bytes", "hops"):
@@ -120,9 +109,8 @@ def test_several_runs_in_one_boot(tmp_path: Path) -> None:
 def test_a_host_that_dies_or_hangs_is_told(harm: str, word: str, tmp_path: Path) -> None:
     workload = {"model": "steady", "senders": 2, "duration_ms": 3000, "interval_ms": 100}
     experiment = small({"name": "timestamp"}, workload=workload)
-    with RunDirectory.create(tmp_path, "small", "harm", engine="virtual") as directory:
-        directory.write_text("experiment.toml", experiment.to_toml())
-        directory.write_json("network.json", build_network(experiment).to_json())
+    with prepare(Scenario.of(experiment), tmp_path) as directory:
+        pass
     said = bytearray()
     run_guest(
         [sys.executable, "-m", "tests.emulation.faulty_hosts", str(directory.path), harm],

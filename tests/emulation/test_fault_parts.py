@@ -11,10 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.check.fidelity import Troubles, judge, replay
-from testbed.engines.mininet.hosts.counters import Board, LiveLog, cut_half_line, events_since
+from testbed.engines.mininet.hosts.counters import (
+    LiveLog,
+    SharedCounters,
+    cut_half_line,
+    events_since,
+)
 from testbed.engines.mininet.kernel import netem
 from testbed.engines.mininet.plan import Link
-from testbed.engines.mininet.summary import figures
+from testbed.engines.mininet.summary import summarise_emulation
 from testbed.experiment.network import Network
 from testbed.faults import Condition
 from testbed.node.meter import Carried
@@ -108,7 +113,7 @@ def test_whatever_the_emulation_dropped_makes_a_run_suspect(where: str, tmp_path
     directory = RunDirectory.create(tmp_path, "suspect", "run")
     write_capture(directory.path / "packets" / "capture-0000.pcap", [])
     (directory.path / "emulation.json").write_text(json.dumps(raw))
-    assert figures(Network(line(), None), directory)["fidelity"] == "suspect"
+    assert summarise_emulation(Network(line(), None), directory)["fidelity"] == "suspect"
     assert directory.manifest["counters"][where] == 1
 
 
@@ -142,24 +147,24 @@ def test_a_link_that_reordered_keeps_its_last_netem_without_effect() -> None:
 
 
 def test_a_live_log_is_whole_without_being_closed_and_goes_on(tmp_path: Path) -> None:
-    path, board = tmp_path / "h0.jsonl", Board(2, awaited={1})
-    log: EventLog = LiveLog(path, board)
+    path, counters = tmp_path / "h0.jsonl", SharedCounters(2, awaited={1})
+    log: EventLog = LiveLog(path, counters)
     log.deliver(1, 0, 1, 1)
     log.deliver(2, 0, 1, 2)
     with path.open("a") as file:
         file.write('{"t":3,"node":0,"ev')
     cut_half_line(path)
-    with LiveLog(path, board) as more:
+    with LiveLog(path, counters) as more:
         more.crash(4, 0)
     place = path.stat().st_size
-    with LiveLog(path, board) as more:
+    with LiveLog(path, counters) as more:
         more.deliver(5, 0, 1, 3)
     events = [json.loads(text)["event"] for text in path.read_text().splitlines()]
     assert events == ["deliver", "deliver", "crash", "deliver"]
     assert events_since(path, place) == {"multicasts": 0, "deliveries": 1}
-    assert list(board.delivered) == [3, 0]
+    assert list(counters.delivered) == [3, 0]
     log.close()
-    board.close()
+    counters.close()
 
 
 def test_a_half_line_alone_is_cut_and_a_missing_log_stays_missing(tmp_path: Path) -> None:

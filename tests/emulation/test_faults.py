@@ -9,10 +9,9 @@ import pytest
 
 from testbed.check import APART, check_run
 from testbed.engines.virtual import GuestSettings, engine, run_guest
-from testbed.experiment import Experiment, parse, read_document
-from testbed.experiment.network import build_network
+from testbed.experiment import Experiment, Scenario, parse, read_document
 from testbed.packets.pcap import read_packets
-from testbed.run import Run, run_experiment
+from testbed.run import Run, prepare, run_experiment
 from testbed.runs.directory import RunDirectory
 from tests.emulation.conftest import Recorder
 from tests.emulation.hostile_datagrams import NUMBER
@@ -50,12 +49,9 @@ def run(experiment: Experiment, runs: Path) -> Run:
     return run_experiment(experiment, runs, lambda stage, done, of: None)
 
 
-def prepare(experiment: Experiment, runs: Path) -> tuple[Any, Any, RunDirectory]:
-    network = build_network(experiment)
-    directory = RunDirectory.create(runs, experiment.name, "run", engine="virtual")
-    directory.write_text("experiment.toml", experiment.to_toml())
-    directory.write_json("network.json", network.to_json())
-    return experiment, network, directory
+def prepared(experiment: Experiment, runs: Path) -> tuple[Scenario, RunDirectory]:
+    scenario = Scenario.of(experiment)
+    return scenario, prepare(scenario, runs)
 
 
 def log(directory: Path, node: int) -> list[dict[str, Any]]:
@@ -73,8 +69,8 @@ def test_all_arrives_once_and_in_order_although_links_lose_duplicate_and_reorder
         "fault": LOSSY,
     }
     document["workload"]["rate_per_s"] = 50
-    prepared = [prepare(experiment, tmp_path) for experiment in parse(document, DEFAULT)]
-    overlay, timestamp = engine.run_all(prepared, lambda stage, done, of: None)
+    both = [prepared(experiment, tmp_path) for experiment in parse(document, DEFAULT)]
+    overlay, timestamp = engine.run_all(both, lambda stage, done, of: None)
     for figures in (overlay, timestamp):
         assert figures["deliveries"] == 16 * figures["multicasts"] > 0
         assert figures["channel_retransmissions"] > figures["multicasts"]

@@ -8,9 +8,8 @@ import pytest
 import tomli_w
 
 from testbed.errors import UserError
-from testbed.experiment import load, parse
-from testbed.experiment.network import Network, build_network
-from testbed.protocols import Overlay, Place, Timestamp
+from testbed.experiment import Network, Scenario, build_network, load, parse
+from testbed.protocols import Overlay, Timestamp
 from testbed.sweep.points import load_sweep
 
 MINIMAL: dict[str, Any] = {
@@ -75,7 +74,7 @@ def test_the_same_seed_is_the_same_network_and_another_is_another() -> None:
 @pytest.mark.parametrize("file", sorted(Path("scripts/experiments").glob("*.toml")), ids=str)
 def test_the_experiments_that_ship_are_valid(file: Path) -> None:
     for experiment in load_sweep(file).points.values():  # of a file without lists: itself
-        build_network(experiment)
+        Scenario.of(experiment)
 
 
 @pytest.mark.parametrize(
@@ -115,10 +114,10 @@ def test_what_is_wrong_is_said_in_one_sentence(path: str, value: Any, words: lis
 def test_what_only_the_network_shows(tmp_path: Path) -> None:
     many = parse(with_("workload", {"model": "bursts", "senders": 17}), Path("x.toml"))[0]
     with pytest.raises(UserError, match=r"senders = 17.*16 nodes"):
-        build_network(many)
+        Scenario.of(many)
     sparse = parse(with_("topology.edge_probability", 0.01), Path("x.toml"))[0]
     with pytest.raises(UserError, match=r"x.toml: topology: .*connected"):
-        build_network(sparse)
+        Scenario.of(sparse)
 
 
 def test_a_disconnected_file_is_refused(tmp_path: Path) -> None:
@@ -131,7 +130,7 @@ def test_a_disconnected_file_is_refused(tmp_path: Path) -> None:
     document = {**MINIMAL, "topology": {"model": "file", "path": "g.alt"}}
     (experiment,) = parse(document, tmp_path / "x.toml")
     with pytest.raises(UserError, match="parts"):
-        build_network(experiment)
+        Scenario.of(experiment)
 
 
 def test_unreadable_files(tmp_path: Path) -> None:
@@ -154,4 +153,4 @@ def test_settings_that_do_not_fit_the_network_are_told_in_a_sentence() -> None:
     document = with_("protocol", {"name": "cluster", "coordinators": 99})
     what = parse(document, Path("x.toml"))[0]
     with pytest.raises(UserError, match=r"x\.toml: protocol: 99 coordinators"):
-        what.process(Place(0, 16))
+        Scenario.of(what)

@@ -8,8 +8,7 @@ import pytest
 
 from testbed.cli import main
 from testbed.errors import UserError
-from testbed.experiment import Experiment, parse
-from testbed.experiment.network import Network, build_network, planned_sends
+from testbed.experiment import Experiment, Network, Scenario, build_network, parse
 from testbed.protocols import PROTOCOLS
 from testbed.run import run_experiment
 
@@ -61,8 +60,8 @@ def test_every_message_and_every_answer_goes_to_a_group_of_its_sender(name, tmp_
 def test_a_sender_can_send_to_each_of_its_groups_at_once():
     workload = {"model": "steady", "senders": 6, "interval_ms": 10, "each_group": True}
     what = experiment(workload={**workload, "duration_ms": 10})
-    network = build_network(what)
-    sends = planned_sends(what, network)
+    scenario = Scenario.of(what)
+    network, sends = scenario.network, scenario.sends
     for node in {sending.node for sending in sends}:
         own = [to for to in network.groups.values() if node in to]
         assert [sending.to for sending in sends if sending.node == node] == own
@@ -72,7 +71,7 @@ def test_a_script_names_groups():
     lines = [{"node": 1, "at_ms": 0, "group": "b"}, {"node": 2, "answers": 0, "group": "a"}]
     groups = {"model": "named", "members": {"a": [0, 2], "b": [1, 2]}}
     what = experiment(groups=groups, workload={"model": "script", "send": lines})
-    assert planned_sends(what, build_network(what))[0].to == {1, 2}
+    assert Scenario.of(what).sends[0].to == {1, 2}
 
 
 def test_the_answer_of_a_script_goes_to_its_group(tmp_path):
@@ -124,7 +123,7 @@ def test_an_experiment_with_groups_can_be_run_again_from_its_own_file(tmp_path):
 )
 def test_what_does_not_fit_is_refused_in_a_sentence(what, sentence):
     with pytest.raises(UserError, match=sentence):
-        build_network(experiment(**what))
+        Scenario.of(experiment(**what))
 
 
 def test_the_topology_command_shows_groups_and_their_cycle(tmp_path, capsys):

@@ -15,8 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from testbed.errors import UserError
-from testbed.experiment import Experiment, parse
-from testbed.experiment.network import build_network
+from testbed.experiment import Experiment, Scenario, parse
 from testbed.experiment.seeds import stream
 from testbed.protocols import PROTOCOLS
 from testbed.run import Run, run_experiment
@@ -159,7 +158,7 @@ def test_any_set_gets_its_messages_in_causal_order(data: st.DataObject, tmp_path
 @pytest.mark.parametrize("name", [n for n, p in PROTOCOLS.items() if not p.takes_subsets])
 def test_a_protocol_that_sends_to_everybody_refuses(name: str) -> None:
     with pytest.raises(UserError, match=rf"{name} sends every message to everybody.*rst, ks"):
-        build_network(experiment(name, GRAPH, 8))
+        Scenario.of(experiment(name, GRAPH, 8))
 
 
 def test_counters_begin_after_the_warm_up(tmp_path: Path) -> None:

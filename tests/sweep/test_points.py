@@ -199,7 +199,9 @@ def test_a_point_is_known_by_its_resolved_experiment() -> None:
 
 
 def test_auto_is_settled_before_points_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("testbed.sweep.choose_engine", lambda engine: ("virtual", "for the test"))
+    monkeypatch.setattr(
+        "testbed.sweep.points.choose_engine", lambda engine: ("virtual", "for the test")
+    )
     assert {p.engine for p in sweep_of(engine="auto").points.values()} == {"virtual"}
 
 

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from testbed.engines.simulate.engine import Simulation
-from testbed.experiment import Experiment, parse, read_document
-from testbed.experiment.network import build_network, planned_sends
+from testbed.experiment import Experiment, Scenario, parse, read_document
 from testbed.protocols.cluster.events import EventId
 
 FILE = Path(__file__).parents[2] / "experiments" / "gidenstam.toml"
@@ -150,7 +149,7 @@ def tuned_round(where: tuple[str, int], hops: int) -> float:
 def slowest(point: Experiment) -> float:
     """How long all messages but so few take at most, in ms."""
     log: Any = Nothing()
-    simulation = Simulation(point, build_network(point), log)
+    simulation = Simulation(Scenario.of(point), log)
     network, sent, took = simulation.network, {}, []
     unicast = network.unicast
 
@@ -188,16 +187,16 @@ def absent(nodes: int, per_round: float, hops: int, share: float) -> tuple[float
     }
     document["workload"] |= {"per_round": per_round / nodes, "duration_ms": 500 * ROUND_MS}
     point = parse({**document, "seed": 1}, FILE)[0]
-    network = build_network(point)
+    scenario = Scenario.of(point)
     log: Any = Nothing()
-    simulation = Simulation(point, network, log)
+    simulation = Simulation(scenario, log)
     missing: list[int] = []
     sent = [0] * nodes
 
     def look(eid: EventId) -> None:
         missing.extend(eid not in node.protocol.B for node in simulation.nodes)  # type: ignore[attr-defined]
 
-    for sending in planned_sends(point, network):
+    for sending in scenario.sends:
         sent[sending.node] += 1
         eid = EventId(sending.node, sent[sending.node])
         later = sending.at + round(rounds * ROUND_MS * 1e6)

@@ -14,15 +14,14 @@ from pathlib import Path
 
 from testbed.engines.mininet.controller.controller import Controller
 from testbed.engines.mininet.hosts.conditions import Conditions
-from testbed.engines.mininet.hosts.fault_injector import Harm
-from testbed.engines.mininet.hosts.supervisor import Hosts
+from testbed.engines.mininet.hosts.fault_injector import FaultInjector
+from testbed.engines.mininet.hosts.supervisor import Supervisor
 from testbed.engines.mininet.kernel import netem
 from testbed.engines.mininet.kernel.drops import drops, upcalls
 from testbed.engines.mininet.kernel.netlink import Netlink
 from testbed.engines.mininet.net import emulated_network
 from testbed.engines.mininet.plan import PORT, Plan, build
-from testbed.experiment import load
-from testbed.experiment.network import Network, fault_schedule
+from testbed.experiment import Network, Scenario, load
 from testbed.faults import Fault, Reordering, Slow
 from testbed.packets.capture import Capture
 from testbed.packets.framing import ETHERNET
@@ -38,11 +37,11 @@ def emulate(directory: Path, progress: Progress) -> None:
     """Run the experiment of a prepared run directory."""
     (experiment,) = load(directory / "experiment.toml")
     content = read_json(directory / "network.json", "this is not a prepared run directory")
-    network = Network.from_json(content)
+    scenario = Scenario.on(experiment, Network.from_json(content))
     plan = build(content, experiment.transport.mtu)
     (directory / "hosts").mkdir(exist_ok=True)
     run = run_id(read_manifest(directory))
-    faults, conditions = fault_schedule(experiment, network.graph), Conditions(plan)
+    faults, conditions = scenario.fault_schedule(), Conditions(plan)
     progress("network", 0, 1)
     with (
         emulated_network(plan) as net,
@@ -53,13 +52,13 @@ def emulate(directory: Path, progress: Progress) -> None:
         controller.wait_until_ready()
         progress("network", 1, 1)
         with (
-            Hosts(experiment, network, run, directory, net.namespaces, faults.awaited()) as hosts,
-            Harm(faults, conditions, hosts) as harm,
+            Supervisor(scenario, run, directory, net.namespaces, faults.awaited()) as hosts,
+            FaultInjector(faults, conditions, hosts) as injector,
             Capture(directory / "packets", FILTER) as capture,
         ):
             before, losses_before, asked = drops(net.namespaces), _losses(), upcalls()
             quiet = quiet_s(plan, experiment.faults)
-            figures = hosts.run(lambda done, of: progress("emulate", done, of), quiet, harm)
+            figures = hosts.run(lambda done, of: progress("emulate", done, of), quiet, injector)
             dropped = {key: n - before[key] for key, n in drops(net.namespaces).items()}
             losses = {key: n - losses_before[key] for key, n in _losses().items()}
             asked = upcalls() - asked
@@ -67,7 +66,7 @@ def emulate(directory: Path, progress: Progress) -> None:
     result = {
         "start_unix_ns": start,
         "hosts": figures,
-        "warm_ups_missing": hosts.cold,
+        "warm_ups_missing": hosts.warm_ups_missing,
         "captured": capture.counts.captured,
         "capture_dropped": capture.counts.dropped,
         "dropped": dropped,

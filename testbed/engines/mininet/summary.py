@@ -12,7 +12,7 @@ from testbed.packets.pcap import read_packets
 from testbed.runs.directory import RunDirectory, read_json
 
 
-def figures(network: Network, directory: RunDirectory) -> dict[str, Any]:
+def summarise_emulation(network: Network, directory: RunDirectory) -> dict[str, Any]:
     """The summary, as the simulator gives it; how true the network was goes into the manifest."""
     raw = read_json(directory.path / "emulation.json", "the emulation did not end well")
     interfaces = {int(index): tuple(ends) for index, ends in raw["interfaces"].items()}

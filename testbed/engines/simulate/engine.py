@@ -7,39 +7,42 @@ from functools import partial
 from typing import Any
 
 from testbed.engines.simulate.channels import Channels
-from testbed.engines.simulate.faults import Faulty
+from testbed.engines.simulate.faults import SimulatedFaults
 from testbed.engines.simulate.network import SimulatedNetwork
 from testbed.engines.simulate.packet_table import PacketTable
-from testbed.errors import UserError
-from testbed.experiment import Experiment
-from testbed.experiment.network import Network, planned_sends
+from testbed.experiment import Scenario
 from testbed.experiment.seeds import stream
 from testbed.node import Node
 from testbed.node.log import Log
 from testbed.node.meter import Meter, summarise
 from testbed.progress import Progress
-from testbed.protocols import Place
 from testbed.runs.directory import RunDirectory
 from testbed.runs.events import EventLog
 from testbed.topologies.channels import ExponentialChannels
-from testbed.workloads import Sending
 
 
-def run(
-    experiment: Experiment, network: Network, directory: RunDirectory, progress: Progress
-) -> dict[str, Any]:
-    """Run an experiment to its end, write its events, and give its figures."""
-    with ExitStack() as files:
-        log = files.enter_context(EventLog(directory.path / "events" / "nodes.jsonl"))
-        simulation = Simulation(experiment, network, log)
-        if experiment.packets == "full":
-            table = PacketTable(directory.path / "packets" / "links.parquet")
-            simulation.network.scheduler.record = files.enter_context(table).record
-        simulation.run(progress)
-    return simulation.summary()
+class Simulator:
+    """The engine that runs anywhere: an event heap instead of a network."""
+
+    def refuses(self, scenario: Scenario) -> str | None:
+        """Nothing: whatever can be described can be simulated."""
+        return None
+
+    def run(
+        self, scenario: Scenario, directory: RunDirectory, progress: Progress
+    ) -> dict[str, Any]:
+        """Simulate a scenario to its end, write its events, and give its figures."""
+        with ExitStack() as files:
+            log = files.enter_context(EventLog(directory.path / "events" / "nodes.jsonl"))
+            simulation = Simulation(scenario, log)
+            if scenario.experiment.packets == "full":
+                table = PacketTable(directory.path / "packets" / "links.parquet")
+                simulation.network.scheduler.record = files.enter_context(table).record
+            simulation.run(progress)
+        return simulation.summary()
 
 
-class OverError(Exception):
+class RunEnded(Exception):  # noqa: N818
     """The run ends here, though there is more to do.
 
     A protocol that never rests has had its time; or the processes deliver far more than there is to
@@ -48,56 +51,55 @@ class OverError(Exception):
 
 
 class Simulation:
-    """All nodes of an experiment, the network between them, and the workload that drives them."""
+    """All nodes of a scenario, the network between them, and the workload that drives them."""
 
-    def __init__(self, experiment: Experiment, network: Network, log: Log) -> None:
-        processes = network.processes
-        self.experiment = experiment
-        self.groups = network.groups
+    def __init__(self, scenario: Scenario, log: Log) -> None:
+        self.scenario = scenario
         self.log = log
         self.meter = Meter()
-        self.network = _network(experiment, network)
-        self.neighbours = [network.neighbours(me) for me in range(processes)]
-        self.nodes = [self.node(me) for me in range(processes)]
+        self.network = _network(scenario)
+        self.nodes = [self.node(me) for me in range(scenario.network.processes)]
         self.dead: set[int] = set()
         self.network.receivers = [node.receive for node in self.nodes]
-        self.expected = self.most = self.last_send = 0
-        self.faulty = Faulty(self, experiment, network) if experiment.faults else None
-        self._schedule(planned_sends(experiment, network))
+        self.expected = 0  # deliveries
+        self.faults = SimulatedFaults(self) if scenario.experiment.faults else None
+        self._schedule()
 
     def node(self, me: int, incarnation: int = 0) -> Node:
         """A process at its beginning."""
-        experiment, processes = self.experiment, len(self.neighbours)
-        name = ("node", me, incarnation) if incarnation else ("node", me)
-        rng = stream(experiment.seed, *name)
-        groups = tuple(self.groups.values())
-        place = Place(me, processes, self.neighbours[me], rng, incarnation, groups)
-        protocol = experiment.process(place)
-        return Node(protocol, experiment.workload, self.network, self.log, self.meter, self.groups)
+        return Node(
+            self.scenario.process(me, incarnation),
+            self.scenario.experiment.workload,
+            self.network,
+            self.log,
+            self.meter,
+            self.scenario.network.groups,
+        )
 
     def run(self, progress: Progress) -> None:
-        """Until nothing is under way and nobody sends any more."""
-        scheduler = self.network.scheduler
+        """Run until nothing is under way and nobody sends any more."""
+        scheduler, most = self.network.scheduler, self.scenario.most_deliveries
 
         def tick() -> None:
             progress("simulate", self.meter.deliveries, self.expected)
-            if self.meter.deliveries > self.most:
-                raise OverError
+            if self.meter.deliveries > most:
+                raise RunEnded
 
         scheduler.tick = tick
-        if not self.experiment.protocol.rests:
-            scheduler.call_at(self.last_send, self._end_if_settled)
-        with suppress(OverError):
+        if not self.scenario.experiment.protocol.rests:
+            scheduler.call_at(self.scenario.last_send, self._end_if_settled)
+        with suppress(RunEnded):
             scheduler.run()
 
     def _end_if_settled(self) -> None:
         """End the run when nothing that was planned has happened for a while."""
         scheduler = self.network.scheduler
-        changed = self.faulty.latest if self.faulty else 0
-        coming = self.faulty.faults.next() if self.faulty else None
-        end = max(self.last_send, changed, coming or 0) + self.experiment.workload.settling
+        changed = self.faults.latest if self.faults else 0
+        coming = self.faults.schedule.next() if self.faults else None
+        planned = max(self.scenario.last_send, changed, coming or 0)
+        end = planned + self.scenario.experiment.workload.settling
         if scheduler.now >= end:
-            raise OverError
+            raise RunEnded
         scheduler.call_at(end, self._end_if_settled)
 
     def summary(self) -> dict[str, Any]:
@@ -107,22 +109,15 @@ class Simulation:
             len(self.nodes), network.scheduler.now, self.meter, network.sent, network.carried()
         )
 
-    def _schedule(self, sends: list[Sending]) -> None:
-        experiment, processes = self.experiment, len(self.nodes)
-        workload = experiment.workload
-        scheduler = self.network.scheduler
+    def _schedule(self) -> None:
+        scheduler, sends = self.network.scheduler, self.scenario.sends
         for process in self.nodes:
             scheduler.call_at(0, partial(self._start, process))
-        deliveries = sum(processes if to is None else len(to) for _, _, _, to in sends)
-        self.expected = deliveries * (1 + workload.answers_per_message())
-        self.most = workload.most_deliveries(sends, processes)
-        self.last_send = sends[-1].at if sends else 0
-        try:
-            warm_at = workload.warm_at(sends)
-        except ValueError as error:
-            raise UserError(f"{experiment.file or experiment.name}: workload: {error}") from None
-        if warm_at:
-            scheduler.call_at(warm_at, self.meter.counted.clear)
+        deliveries = sum(len(self.nodes) if to is None else len(to) for _, _, _, to in sends)
+        answers = self.scenario.experiment.workload.answers_per_message()
+        self.expected = deliveries * (1 + answers)
+        if self.scenario.counted_from:
+            scheduler.call_at(self.scenario.counted_from, self.meter.counted.clear)
         for at, node, payload, to in sends:
             scheduler.call_at(at, partial(self._send, node, payload, to))
 
@@ -141,12 +136,13 @@ class Simulation:
         )
 
 
-def _network(experiment: Experiment, network: Network) -> SimulatedNetwork:
+def _network(scenario: Scenario) -> SimulatedNetwork:
+    experiment = scenario.experiment
     transport, rng = experiment.transport, stream(experiment.seed, "loss")
     if isinstance(topology := experiment.topology, ExponentialChannels):
         return Channels(topology.nodes, topology.mean_ms, framing=transport.framing, rng=rng)
     return SimulatedNetwork(
-        network.graph,
+        scenario.network.graph,
         metric=transport.routing,
         framing=transport.framing,
         mtu=transport.mtu,

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from testbed.experiment import Experiment
-from testbed.experiment.network import Network, fault_schedule
-from testbed.faults import Condition
+from typing_extensions import override
+
+from testbed.faults import Actuator, Condition
 from testbed.node import Node
 from testbed.node.log import Log
 from testbed.protocols import Message
@@ -22,23 +22,24 @@ if TYPE_CHECKING:
     from testbed.engines.simulate.engine import Simulation
 
 
-class Faulty:
-    """Does to a simulation what its fault schedule says; an ``Engine`` for that schedule."""
+class SimulatedFaults(Actuator):
+    """Does to a simulation what the fault schedule of its scenario says."""
 
-    def __init__(self, simulation: Simulation, experiment: Experiment, network: Network) -> None:
+    def __init__(self, simulation: Simulation) -> None:
         self.simulation = simulation
         self.network = simulation.network
         self.scheduler = simulation.network.scheduler
-        self.faults = fault_schedule(experiment, network.graph)
+        self.schedule = simulation.scenario.fault_schedule()
         self.latest = 0  # when something was last done
         self.next = self.scheduler.call_at(0, self._strike)
-        for node in range(network.processes):
+        for node in range(len(simulation.nodes)):
             self._connect(node)
 
+    @override
     def set_link(self, a: int, b: int, condition: Condition) -> None:
-        """Both directions alike."""
         self.network.set_link(a, b, condition)
 
+    @override
     def kill(self, node: int) -> None:
         """Nothing is left of the process."""
         self.network.kill(node)
@@ -47,6 +48,7 @@ class Faulty:
         self.simulation.meter.counted["crashes"] += 1
         self.simulation.log.crash(self.scheduler.now, node)
 
+    @override
     def start(self, node: int) -> None:
         """A new process, which tells its peers first."""
         simulation, now = self.simulation, self.scheduler.now
@@ -58,21 +60,22 @@ class Faulty:
         self._connect(node)
         fresh.start(now)
 
+    @override
     def pause(self, node: int) -> None:
         """One that is dead cannot stand still."""
         if node not in self.simulation.dead:
             self.network.pause(node)
 
+    @override
     def resume(self, node: int) -> None:
-        """It catches up."""
         self.network.resume(node)
 
+    @override
     def leave(self, node: int) -> None:
-        """As soon as it is awake."""
         self._ask(node, Node.leave)
 
+    @override
     def join(self, node: int) -> None:
-        """As soon as it is awake."""
         self._ask(node, Node.join)
 
     def _ask(self, node: int, request: Callable[[Node, int], None]) -> None:
@@ -83,7 +86,7 @@ class Faulty:
     def _connect(self, node: int) -> None:
         """Let a process receive, and its deliveries be counted if a fault waits for them."""
         process = self.simulation.nodes[node]
-        if node in self.faults.awaited():
+        if node in self.schedule.awaited():
             process.log = _Watched(process.log, partial(self._delivered, node))
 
         def receive(message: Message, sender: int, now: int) -> None:
@@ -94,17 +97,17 @@ class Faulty:
         self.network.receivers[node] = receive
 
     def _delivered(self, node: int, count: int) -> None:
-        self.faults.delivered(node, count, self.scheduler.now)
+        self.schedule.delivered(node, count, self.scheduler.now)
         self._arm()
 
     def _strike(self) -> None:
         self.latest = self.scheduler.now
-        self.faults.advance(self.scheduler.now, self)
+        self.schedule.advance(self.scheduler.now, self)
         self._arm()
 
     def _arm(self) -> None:
         self.next.cancel()
-        due = self.faults.next()
+        due = self.schedule.next()
         if due is not None:
             self.next = self.scheduler.call_at(max(due, self.scheduler.now), self._strike)
 

@@ -117,7 +117,7 @@ class Link:
             waiting.popleft()
         return len(waiting)
 
-    def suffer(self, condition: Condition) -> None:
+    def set_condition(self, condition: Condition) -> None:
         """From now on the link is like this, on top of what it was configured to lose."""
         whole = condition._replace(loss=1 - (1 - self.loss) * (1 - condition.loss))
         self.condition = None if whole == Condition() else whole

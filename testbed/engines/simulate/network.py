@@ -20,7 +20,7 @@ Receive = Callable[[Message, int, int], None]
 
 
 class SimulatedNetwork:
-    """Takes messages between nodes; the ``Network`` of every node of the simulator."""
+    """Takes messages between nodes; the ``Runtime`` of every node of the simulator."""
 
     def __init__(
         self,
@@ -36,9 +36,9 @@ class SimulatedNetwork:
         self.framing: Framing = framing
         self.mtu = mtu
         self.links = directed_links(graph)
-        self.nowhere = Link(len(self.links) + 1, -1, -1, 0, Transmission(1), 0, 0.0)
-        self.nowhere.suffer(Condition(up=False))
-        self.scheduler = Scheduler([*self.links.values(), self.nowhere], self._arrive, rng)
+        self.blackhole = Link(len(self.links) + 1, -1, -1, 0, Transmission(1), 0, 0.0)
+        self.blackhole.set_condition(Condition(up=False))
+        self.scheduler = Scheduler([*self.links.values(), self.blackhole], self._arrive, rng)
         self.receivers: list[Receive] = []  # what each node does with a message
         self.sent = Sent()
         self._trees: dict[int, list[int]] = {}
@@ -68,7 +68,7 @@ class SimulatedNetwork:
 
     def carried(self) -> Carried:
         """What the links have carried so far."""
-        links = [*self.links.values(), self.nowhere]
+        links = [*self.links.values(), self.blackhole]
         return Carried(
             hops=sum(link.packets for link in links),
             wire_bytes=self.scheduler.wire_bytes,
@@ -82,7 +82,7 @@ class SimulatedNetwork:
     def set_link(self, a: int, b: int, condition: Condition) -> None:
         """Both directions are like this from now on; packets on their way keep their route."""
         for ends in ((a, b), (b, a)):
-            self.links[ends].suffer(condition)
+            self.links[ends].set_condition(condition)
             if not condition.up:
                 self.scheduler.cut(self.links[ends])
         if condition.up != self.graph.has_edge(a, b):
@@ -172,7 +172,7 @@ class SimulatedNetwork:
         tree = self._tree(peer)
         hop: Hop | None = None
         if tree[sender] == UNREACHED:
-            hop = Hop(self.nowhere, (), True)
+            hop = Hop(self.blackhole, (), True)
             self._routes[sender][peer] = hop
             return hop
         nodes = path(tree, sender)
@@ -197,7 +197,7 @@ class SimulatedNetwork:
                 for child in below[node]
                 if hops[child] or child in receivers
             )
-        lost = tuple(Hop(self.nowhere, (), True) for peer in peers if tree[peer] == UNREACHED)
+        lost = tuple(Hop(self.blackhole, (), True) for peer in peers if tree[peer] == UNREACHED)
         routes = self._multicast_routes[sender, peers] = hops[sender] + lost
         return routes
 

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed.engines.mininet.summary import figures
+from testbed.engines.mininet.engine import Emulation
+from testbed.engines.mininet.summary import summarise_emulation
 from testbed.engines.virtual.errors import GuestError
 from testbed.engines.virtual.guest import GuestSettings, run_guest
 from testbed.errors import UserError
-from testbed.experiment import Experiment
-from testbed.experiment.network import Network
+from testbed.experiment import Scenario
 from testbed.progress import Progress
 from testbed.runs.directory import RunDirectory
 
@@ -27,30 +27,31 @@ def memory_mb(nodes: int) -> int:
     return MEMORY_MB + MEMORY_MB_PER_NODE * nodes
 
 
-def run(
-    experiment: Experiment, network: Network, directory: RunDirectory, progress: Progress
-) -> dict[str, Any]:
-    """Emulate the experiment of a prepared run directory in a guest, and give its figures."""
-    return run_all([(experiment, network, directory)], progress)[0]
+class VirtualEngine(Emulation):
+    """The mininet engine in a guest of its own, in exact virtual time, without root."""
+
+    def run(
+        self, scenario: Scenario, directory: RunDirectory, progress: Progress
+    ) -> dict[str, Any]:
+        """Emulate the scenario of a prepared run directory in a guest, and give its figures."""
+        return run_all([(scenario, directory)], progress)[0]
 
 
 def run_all(
-    runs: Sequence[tuple[Experiment, Network, RunDirectory]],
-    progress: Progress,
-    virtual: bool = True,
+    runs: Sequence[tuple[Scenario, RunDirectory]], progress: Progress, virtual: bool = True
 ) -> list[dict[str, Any]]:
-    """Emulate many experiments in one boot, one after the other, and give the figures of each.
+    """Emulate many scenarios in one boot, one after the other, and give the figures of each.
 
     Saves some seconds a run. Each is as exact as alone, but what comes after another starts from
     another state of the kernel: to repeat it to the byte, repeat them all.
     """
-    paths = [directory.path.resolve() for _, _, directory in runs]
+    paths = [directory.path.resolve() for _, directory in runs]
     complaints = bytearray()
     settings = GuestSettings(
         results=paths[0] if len(paths) == 1 else Path(os.path.commonpath(paths)),
         virtual=virtual,
-        seed=runs[0][0].seed,
-        memory_mb=memory_mb(max(network.processes for _, network, _ in runs)),
+        seed=runs[0][0].experiment.seed,
+        memory_mb=memory_mb(max(scenario.network.processes for scenario, _ in runs)),
         cwd=PROJECT,
         console=paths[0] / "console.log",
         stdout=_Steps(progress),
@@ -67,13 +68,13 @@ def run_all(
         last = words[-1] if words else f"exit status {result.returncode}"
         raise UserError(f"the emulation failed: {last}; see {result.console}")
     found = []
-    for _, network, directory in runs:
+    for scenario, directory in runs:
         directory.manifest["guest"] = {
             "boot_s": result.boot_s,
             "wall_s": result.wall_s,
             "guest_s": result.guest_s,
         }
-        found.append(figures(network, directory))
+        found.append(summarise_emulation(scenario.network, directory))
     return found
 
 

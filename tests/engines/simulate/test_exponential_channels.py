@@ -13,8 +13,7 @@ import pytest
 
 from testbed.engines.simulate.channels import Channels
 from testbed.errors import UserError
-from testbed.experiment import Experiment, parse
-from testbed.experiment.network import build_network
+from testbed.experiment import Experiment, build_network, parse
 from testbed.protocols import Message
 from testbed.run import Run, run_experiment
 from testbed.topologies import describe

@@ -12,8 +12,7 @@ import pytest
 from testbed.check import Event, check_events
 from testbed.engines.simulate.engine import Simulation
 from testbed.errors import UserError
-from testbed.experiment import Experiment, parse
-from testbed.experiment.network import build_network
+from testbed.experiment import Experiment, Scenario, parse
 from testbed.faults import Condition, Crash, FaultSchedule, LinkDown, Loss, Pause, Trigger
 from testbed.fuzz.trial import MemoryLog
 from testbed.protocols import Message, Place
@@ -38,7 +37,7 @@ def experiment(protocol: str, nodes: int = 4, **changes: Any) -> Experiment:
 
 def simulate(what: Experiment) -> tuple[Simulation, MemoryLog]:
     log: Any = MemoryLog(most=1_000_000)
-    simulation = Simulation(what, build_network(what), log)
+    simulation = Simulation(Scenario.of(what), log)
     simulation.run(lambda stage, done, of: None)
     return simulation, log
 

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from testbed.engines.simulate.engine import Simulation
 from testbed.engines.simulate.network import SimulatedNetwork
-from testbed.experiment import Experiment, parse
-from testbed.experiment.network import Network, build_network
+from testbed.experiment import Experiment, Network, Scenario, build_network, parse
 from testbed.protocols import CancelTimer, Count, Deliver, Effects, Message, Protocol, SetTimer
 from testbed.run import Run, run_experiment
 from testbed.runs.events import EventLog
@@ -291,8 +290,8 @@ def test_timers_run_out_once_when_they_should(tmp_path: Path) -> None:
     workload = {"model": "bursts", "senders": 2, "burst": 1, "duration_ms": 1}
     what = experiment({"name": "overlay"}, 2, workload=workload)
     object.__setattr__(what, "protocol", Ticking)
-    network = Network(line(2), None)
+    scenario = Scenario.on(what, Network(line(2), None))
     with EventLog(tmp_path / "events.jsonl") as log:
-        simulation = Simulation(what, network, log)
+        simulation = Simulation(scenario, log)
         simulation.run(lambda stage, done, of: None)
     assert dict(simulation.meter.counted) == {"first_at_5": 1, "second_at_7": 1}

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from testbed.engines.simulate.engine import Simulation
-from testbed.experiment import parse
-from testbed.experiment.network import build_network
+from testbed.experiment import Scenario, parse
 from testbed.fuzz import draw
 from testbed.fuzz.trial import MemoryLog
 from testbed.protocols import MessageId, Place
@@ -141,7 +140,7 @@ def test_no_ticket_has_two_owners_in_a_simulation_in_any_weather(seed: int) -> N
     document["workload"]["settle_ms"] = 1000.0
     experiment = parse(document, Path("any-weather"))[0]
     log: Any = MemoryLog(most=10**6)
-    simulation = Simulation(experiment, build_network(experiment), log)
+    simulation = Simulation(Scenario.of(experiment), log)
     scheduler, owned = simulation.network.scheduler, 0
 
     def look() -> None:

@@ -1,6 +1,6 @@
-"""What hosts show while they run, in memory that all processes of a run share.
+"""Counters in memory that all processes of a run share, and logs that survive SIGKILL.
 
-Whoever waits for the end of a run, or for a delivery that triggers a fault, looks here.
+The supervisor reads the counters to see when a run is over, and which deliveries trigger a fault.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing_extensions import override
 from testbed.runs.events import EventLog
 
 
-class Board:
-    """A number for each host, of each kind; ``bell`` wakes whoever waits for a delivery."""
+class SharedCounters:
+    """A number of each kind for each host; the eventfd ``wake`` tells of a delivery awaited."""
 
     def __init__(self, hosts: int, awaited: Collection[int] = ()) -> None:
         numbers = memoryview(mmap.mmap(-1, 4 * 8 * hosts)).cast("q")
@@ -25,17 +25,17 @@ class Board:
         self.delivered = numbers[2 * hosts : 3 * hosts]  # messages, if a delivery may be awaited
         self.deliveries = numbers[3 * hosts :]  # messages, in all
         self.awaited = awaited
-        self.bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self.wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
 
     def has_delivered(self, node: int) -> None:
-        """Count a delivery, and ring if somebody waits for it."""
+        """Count a delivery, and signal it if somebody waits for it."""
         self.delivered[node] += 1
         if node in self.awaited:
-            os.eventfd_write(self.bell, 1)
+            os.eventfd_write(self.wake, 1)
 
     def close(self) -> None:
-        """Let go of the bell."""
-        os.close(self.bell)
+        """Close the eventfd."""
+        os.close(self.wake)
 
 
 class LiveLog(EventLog):
@@ -44,9 +44,9 @@ class LiveLog(EventLog):
     Lines are written one by one, to the end of a file that goes on when the host starts again.
     """
 
-    def __init__(self, path: Path, board: Board) -> None:
+    def __init__(self, path: Path, counters: SharedCounters) -> None:
         super().__init__(path)
-        self._board = board
+        self._counters = counters
 
     @override
     def flush(self) -> None:
@@ -57,7 +57,7 @@ class LiveLog(EventLog):
     @override
     def deliver(self, t: int, node: int, source: int, seq: int) -> None:
         super().deliver(t, node, source, seq)
-        self._board.has_delivered(node)
+        self._counters.has_delivered(node)
 
     @override
     def _add(self, line: str) -> None:

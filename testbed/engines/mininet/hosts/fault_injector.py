@@ -1,73 +1,77 @@
-"""Does to an emulated run what its fault schedule says, when it is due."""
+"""Injects the faults of a schedule into an emulated run when they are due."""
 
 from __future__ import annotations
 
 import os
 import time
 from contextlib import suppress
-from types import TracebackType
 from typing import TYPE_CHECKING
+
+from typing_extensions import override
 
 from testbed.engines.mininet.hosts.conditions import Conditions
 from testbed.engines.mininet.hosts.host import JOIN, LEAVE
-from testbed.engines.mininet.kernel.timerfd import Alarm
-from testbed.faults import Condition, FaultSchedule
+from testbed.engines.mininet.kernel.timerfd import TimerFd
+from testbed.faults import Actuator, Condition, FaultSchedule
 
 if TYPE_CHECKING:
-    from testbed.engines.mininet.hosts.supervisor import Hosts
+    from testbed.engines.mininet.hosts.supervisor import Supervisor
 
 
-class Harm:
-    """The ``Engine`` of a fault schedule, and its clock: wait for ``files``, then ``advance``."""
+class FaultInjector(Actuator):
+    """Carries out a fault schedule, and is its clock: poll ``files``, then call ``advance``."""
 
-    def __init__(self, faults: FaultSchedule, conditions: Conditions, hosts: Hosts) -> None:
+    def __init__(self, faults: FaultSchedule, conditions: Conditions, hosts: Supervisor) -> None:
         self.faults = faults
         self.conditions = conditions
         self.hosts = hosts
-        self.board = hosts.board
+        self.counters = hosts.counters
         self.latest = 0  # when something was last done, by the monotonic clock
         self._start = 0
-        self._alarm = Alarm()
+        self._timer = TimerFd()
 
-    def __enter__(self) -> Harm:
+    def __enter__(self) -> FaultInjector:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
-        self._alarm.close()
+    def __exit__(self, *_: object) -> None:
+        self._timer.close()
 
+    @override
     def set_link(self, a: int, b: int, condition: Condition) -> None:
-        """Changes of one instant are made together."""
+        """Changes of one instant are applied together."""
         self.conditions.set(a, b, condition)
 
+    @override
     def kill(self, node: int) -> None:
-        """By the signal that nobody can hear."""
+        """By SIGKILL."""
         self.hosts.kill(node)
 
+    @override
     def start(self, node: int) -> None:
-        """A new process in the old namespace."""
+        """Start a new process in the old namespace."""
         self.hosts.restart(node)
 
+    @override
     def pause(self, node: int) -> None:
-        """Datagrams gather in its socket."""
+        """By SIGSTOP; datagrams gather in its socket's buffer."""
         self.hosts.pause(node)
 
+    @override
     def resume(self, node: int) -> None:
-        """It reads them."""
+        """By SIGCONT."""
         self.hosts.resume(node)
 
+    @override
     def leave(self, node: int) -> None:
-        """Its process is told."""
         self.hosts.ask(node, LEAVE)
 
+    @override
     def join(self, node: int) -> None:
-        """Its process is told."""
         self.hosts.ask(node, JOIN)
 
     def files(self) -> tuple[int, int]:
         """What becomes readable when there may be something to do."""
-        return self._alarm.fileno(), self.board.bell
+        return self._timer.fileno(), self.counters.wake
 
     def pending(self) -> bool:
         """Whether something is known to come."""
@@ -81,10 +85,10 @@ class Harm:
     def advance(self) -> None:
         """Do all that is due by now."""
         with suppress(BlockingIOError):
-            os.eventfd_read(self.board.bell)
+            os.eventfd_read(self.counters.wake)
         now = time.monotonic_ns() - self._start
         for node in self.faults.awaited():
-            self.faults.delivered(node, self.board.delivered[node], now)
+            self.faults.delivered(node, self.counters.delivered[node], now)
         self._do(now)
 
     def _do(self, now: int) -> None:
@@ -92,4 +96,4 @@ class Harm:
         self.conditions.apply(now)
         self.latest = self._start + now
         due = self.faults.next()
-        self._alarm.set(0 if due is None else self._start + due)
+        self._timer.set(0 if due is None else self._start + due)

@@ -1,8 +1,8 @@
 """One host: a process that drives one protocol instance over UDP in its host's network namespace.
 
-It is the same Node as in the simulator, with sockets for a network. System calls are what is dear in
-a user-mode kernel: a copy costs one send, and a datagram one receive; a host that still has something
-of its own to send also waits for its alarm.
+It is the same Node as in the simulator, with sockets for a network. System calls are expensive in
+a user-mode kernel: a copy costs one ``sendto``, a datagram one ``recvfrom``; a host that still has
+something of its own to send also polls its timer.
 """
 
 from __future__ import annotations
@@ -19,17 +19,15 @@ from functools import partial
 from heapq import heappop, heappush
 from typing import Any
 
-from testbed.engines.mininet.hosts.counters import Board
-from testbed.engines.mininet.kernel.timerfd import Alarm
+from testbed.engines.mininet.hosts.counters import SharedCounters
+from testbed.engines.mininet.kernel.timerfd import TimerFd
 from testbed.engines.mininet.plan import MULTICAST_IP, PORT, host_ip
-from testbed.experiment import Experiment
-from testbed.experiment.network import Network
-from testbed.experiment.seeds import stream
+from testbed.experiment import Scenario
 from testbed.faults import Join, Leave
 from testbed.node import Node
 from testbed.node.meter import Meter, Sent
 from testbed.packets.framing import frames
-from testbed.protocols import Message, Multicast, Place, Send, WireError
+from testbed.protocols import Message, Multicast, Send, WireError
 from testbed.runs.events import EventLog
 from testbed.workloads import own_groups
 
@@ -38,7 +36,7 @@ LONGEST_DATAGRAM = 65_507
 
 
 JOIN, LEAVE = b"j", b"l"  # orders to a host that runs
-NEVER = 0  # what an alarm is set to that shall not ring
+NEVER = 0  # what the timer is set to when there is nothing to wait for
 WARM_PORT = PORT + 1
 WARM_PATIENCE_S = 2.0
 
@@ -47,44 +45,39 @@ class StopHostError(Exception):
     """The run is over."""
 
 
-class Host:
-    """The ``Network`` of one node: a UDP socket, a clock, and what is to be done when.
+class HostProcess:
+    """The ``Runtime`` of one node: a UDP socket, a clock, and what is to be done when.
 
-    On the ``board`` it counts the datagrams that it sends and receives, and the timers that are set.
+    It counts the datagrams that it sends and receives, and the timers that are set, in ``counters``.
     """
 
     def __init__(
         self,
         me: int,
-        experiment: Experiment,
-        network: Network,
+        scenario: Scenario,
         run: int,
         log: EventLog,
-        board: Board,
+        counters: SharedCounters,
         incarnation: int = 0,
     ) -> None:
-        processes = network.processes
+        experiment, network = scenario.experiment, scenario.network
         self.me = me
         self.mtu = experiment.transport.mtu
-        self.addresses = [(host_ip(node), PORT) for node in range(processes)]
+        self.addresses = [(host_ip(node), PORT) for node in range(network.processes)]
         self.senders = {address: node for node, address in enumerate(self.addresses)}
         self.workload = experiment.workload
         self.meter = Meter()
         self.log = log
-        name = ("node", me, incarnation) if incarnation else ("node", me)
-        rng = stream(experiment.seed, *name)
-        groups = tuple(network.groups.values())
-        place = Place(me, processes, network.neighbours(me), rng, incarnation, groups)
-        protocol = experiment.process(place)
-        self.codec = protocol.codec(run, processes)
-        self.node = Node(protocol, experiment.workload, self, self.log, self.meter, network.groups)
+        protocol = scenario.process(me, incarnation)
+        self.codec = protocol.codec(run, network.processes)
+        self.node = Node(protocol, self.workload, self, log, self.meter, network.groups)
         self.timers: dict[Hashable, int] = {}
         self.sent = Sent()
         self.malformed = 0
         self.incarnation = incarnation
         self.ordered = any(isinstance(fault, Join | Leave) for fault in experiment.faults)
         self.orders = -1
-        self.board = board
+        self.counters = counters
         self.start = 0
         self.agenda: list[tuple[int, int, Callable[[], None]]] = []
         self._entries = 0
@@ -101,12 +94,12 @@ class Host:
         """Open the sockets in the namespace that this process is in."""
         self.socket = _socket(self.me, PORT)
         self.warm_socket = _socket(self.me, WARM_PORT)
-        self.alarm = Alarm()
+        self.timer = TimerFd()
         self.poll = select.poll()
-        for file in (self.socket, self.alarm):
+        for file in (self.socket, self.timer):
             self.poll.register(file, select.POLLIN)
 
-    def ways(self) -> list[str]:
+    def warm_up_targets(self) -> list[str]:
         """The addresses that this host will send to."""
         sends = bool(self.agenda) or self.workload.answers_per_message() > 0
         multicast = [MULTICAST_IP] if sends and self.node.protocol.multicasts() else []
@@ -118,7 +111,7 @@ class Host:
         A switch asks its own daemon about the first packet of a flow, which takes time that no
         packet of the experiment is to lose. The capture does not look at this port.
         """
-        for ip in self.ways():
+        for ip in self.warm_up_targets():
             for size in sizes:
                 self.warm_socket.sendto(bytes(size), (ip, WARM_PORT))
         self.warm_socket.settimeout(WARM_PATIENCE_S)
@@ -129,7 +122,7 @@ class Host:
                 missing -= 1
         return missing
 
-    def largest(self) -> int:
+    def largest_message(self) -> int:
         """The size of a message that this host may send, to see whether it needs fragments."""
         rehearsal = deepcopy(self.node.protocol)
         payload = bytes(self.workload.payload_bytes)
@@ -170,7 +163,7 @@ class Host:
     def close(self) -> None:
         """Write what is to be written."""
         self.log.close()
-        for opened in (self.socket, self.warm_socket, self.alarm):
+        for opened in (self.socket, self.warm_socket, self.timer):
             opened.close()
 
     def unicast(self, sender: int, peers: tuple[int, ...], message: Message) -> None:
@@ -188,13 +181,13 @@ class Host:
     def set_timer(self, node: Node, timer: Hashable, delay: int) -> None:
         """An entry of the agenda; the newest of a name is the one that counts."""
         self.timers[timer] = self._entries + 1
-        self.board.timers[self.me] = len(self.timers)
+        self.counters.timers[self.me] = len(self.timers)
         self._at(self.now() + delay, partial(self._expire, timer, self._entries + 1))
 
     def cancel_timer(self, node: Node, timer: Hashable) -> None:
         """Its entry in the agenda finds nothing to do."""
         self.timers.pop(timer, None)
-        self.board.timers[self.me] = len(self.timers)
+        self.counters.timers[self.me] = len(self.timers)
 
     def figures(self) -> dict[str, Any]:
         """What this host counted, as plain data."""
@@ -215,11 +208,11 @@ class Host:
         if self.timers.get(timer) == entry:
             del self.timers[timer]
             self.node.timeout(timer, self.now())
-            self.board.timers[self.me] = len(self.timers)
+            self.counters.timers[self.me] = len(self.timers)
 
     def _arrived(self) -> bool:
         """Wait for a datagram, an order, or the next of what is to be done."""
-        self.alarm.set(self.start + self.agenda[0][0] if self.agenda else NEVER)
+        self.timer.set(self.start + self.agenda[0][0] if self.agenda else NEVER)
         ready = [file for file, _ in self.poll.poll()]
         if self.orders in ready:
             for order in os.read(self.orders, 64):
@@ -228,7 +221,7 @@ class Host:
         return self.socket.fileno() in ready
 
     def _receive(self, data: bytes, address: tuple[str, int]) -> None:
-        self.board.moved[self.me] += 1
+        self.counters.moved[self.me] += 1
         sender = self.senders.get(address)
         try:
             message = self.codec.decode(data)
@@ -238,7 +231,7 @@ class Host:
             self.malformed += 1
         else:
             self.node.receive(message, sender, self.now())
-            self.board.deliveries[self.me] = self.meter.deliveries
+            self.counters.deliveries[self.me] = self.meter.deliveries
 
     def _encode(self, message: Message, receivers: int) -> bytes:
         data = self.codec.encode(message)
@@ -246,7 +239,7 @@ class Host:
             raise ValueError(
                 f"a message of {len(data)} bytes; a datagram holds {LONGEST_DATAGRAM} at most"
             )
-        self.board.moved[self.me] += 1
+        self.counters.moved[self.me] += 1
         fragments = len(frames(len(data), self.mtu, "udp"))
         self.sent.add(receivers, fragments, message)
         return data

@@ -22,17 +22,20 @@ import traceback
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TextIO
 
-from testbed.engines.mininet.hosts.counters import Board, LiveLog, cut_half_line, events_since
-from testbed.engines.mininet.hosts.fault_injector import Harm
-from testbed.engines.mininet.hosts.host import Host, StopHostError
+from testbed.engines.mininet.hosts.counters import (
+    LiveLog,
+    SharedCounters,
+    cut_half_line,
+    events_since,
+)
+from testbed.engines.mininet.hosts.fault_injector import FaultInjector
+from testbed.engines.mininet.hosts.host import HostProcess, StopHostError
 from testbed.engines.mininet.kernel.namespaces import enter
 from testbed.engines.mininet.plan import MULTICAST_IP, host_ip
 from testbed.errors import UserError
-from testbed.experiment import Experiment
-from testbed.experiment.network import Network, planned_sends
+from testbed.experiment import Scenario
 from testbed.faults import Crash
 from testbed.node.meter import Meter, Sent
 from testbed.packets.framing import frames
@@ -67,35 +70,34 @@ class Child:
         self.answers.close()
 
 
-class Hosts:
+class Supervisor:
     """The processes of all hosts, as a context: none is left when it ends."""
 
     def __init__(
         self,
-        experiment: Experiment,
-        network: Network,
+        scenario: Scenario,
         run: int,
         directory: Path,
         namespaces: Sequence[int],
         awaited: Collection[int] = (),
     ) -> None:
-        self.experiment = experiment
-        self.network = network
+        self.scenario = scenario
         self.run_id = run
         self.directory = directory
         self.namespaces = namespaces  # a descriptor of each host's
         self.children: dict[int, Child] = {}
         self.start = 0
-        self.cold = 0  # warm-up datagrams that did not arrive
+        self.warm_ups_missing = 0  # warm-up datagrams that did not arrive
         self.cut_short = False
-        self.board = Board(network.processes, awaited)
-        self._live = bool(awaited) or any(isinstance(fault, Crash) for fault in experiment.faults)
+        self.counters = SharedCounters(scenario.network.processes, awaited)
+        crashes = any(isinstance(fault, Crash) for fault in scenario.experiment.faults)
+        self._live = crashes or bool(awaited)
         self._paused: set[int] = set()
         self._killed: list[dict[str, Any]] = []  # the figures of those
         self._begun: dict[int, int] = {}  # where in its log the last incarnation of a host begins
-        self.hosts = self._make(range(network.processes))
+        self.hosts = self._make(range(scenario.network.processes))
 
-    def __enter__(self) -> Hosts:
+    def __enter__(self) -> Supervisor:
         try:
             for host in self.hosts:
                 self.children[host.me] = self._fork(host)
@@ -107,9 +109,7 @@ class Hosts:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._end()
 
     def now(self) -> int:
@@ -117,13 +117,13 @@ class Hosts:
         return max(0, time.monotonic_ns() - self.start)
 
     def run(
-        self, progress: Callable[[int, int], None], quiet_s: float, harm: Harm
+        self, progress: Callable[[int, int], None], quiet_s: float, faults: FaultInjector
     ) -> list[dict[str, Any]]:
         """Start all at one instant, wait until they are quiet, stop them; the figures of each."""
         self.start = time.monotonic_ns() + LEAD_NS
-        harm.begin(self.start)
+        faults.begin(self.start)
         self._tell_all(b"%d" % self.start)
-        self._wait_for_quiet(progress, quiet_s, harm)
+        self._wait_for_quiet(progress, quiet_s, faults)
         for child in self.children.values():
             os.kill(child.pid, signal.SIGTERM)
         for node in self._paused:
@@ -135,7 +135,7 @@ class Hosts:
         """End a host's process at once; its log says so."""
         self.children.pop(node).end()
         self._paused.discard(node)
-        self.board.timers[node] = self.board.delivered[node] = 0
+        self.counters.timers[node] = self.counters.delivered[node] = 0
         cut_half_line(self._events(node))
         meter = Meter()
         vars(meter).update(events_since(self._events(node), self._begun.get(node, 0)))
@@ -174,52 +174,43 @@ class Hosts:
         if node in self.children:
             os.write(self.children[node].orders, order)
 
-    def _make(self, nodes: Sequence[int], incarnation: int = 0, since: int = 0) -> list[Host]:
+    def _make(
+        self, nodes: Sequence[int], incarnation: int = 0, since: int = 0
+    ) -> list[HostProcess]:
         """Hosts that know what they are to send from a time on."""
         hosts = {
-            node: Host(
-                node,
-                self.experiment,
-                self.network,
-                self.run_id,
-                self._event_log(node),
-                self.board,
-                incarnation,
+            node: HostProcess(
+                node, self.scenario, self.run_id, self._event_log(node), self.counters, incarnation
             )
             for node in nodes
         }
-        workload, processes = self.experiment.workload, self.network.processes
-        sends = planned_sends(self.experiment, self.network)
-        self.last_send = sends[-1].at if sends else 0
-        self.most_deliveries = workload.most_deliveries(sends, processes)
-        warm_at = workload.warm_at(sends)
-        for host in hosts.values():
-            if since <= warm_at > 0:
-                host.will_count_from(warm_at)
-        for at, node, payload, to in sends:
+        if since <= self.scenario.counted_from > 0:
+            for host in hosts.values():
+                host.will_count_from(self.scenario.counted_from)
+        for at, node, payload, to in self.scenario.sends:
             if node in hosts and at >= since:
                 hosts[node].will_send(at, payload, to)
         return list(hosts.values())
 
     def _wait_for_quiet(
-        self, progress: Callable[[int, int], None], quiet_s: float, harm: Harm
+        self, progress: Callable[[int, int], None], quiet_s: float, faults: FaultInjector
     ) -> None:
         """Quiet is: all that was planned is over, and nothing moved between two looks."""
-        end = self.start + self.last_send
+        end = self.start + self.scenario.last_send
         progress(0, end - self.start)
         before = -1
         while True:
-            self._sleep(quiet_s, harm)
-            moved = sum(self.board.moved)
+            self._sleep(quiet_s, faults)
+            moved = sum(self.counters.moved)
             now = time.monotonic_ns()
             progress(min(now, end) - self.start, end - self.start)
-            planned = max(end, harm.latest)
-            over = now > planned and not harm.pending()
+            planned = max(end, faults.latest)
+            over = now > planned and not faults.pending()
             if over and self._at_rest(now - planned, moved == before):
                 return
             self.cut_short = over and (
                 (now > planned + LONGEST_NS and self._timers_set())
-                or sum(self.board.deliveries) > self.most_deliveries
+                or sum(self.counters.deliveries) > self.scenario.most_deliveries
             )
             if self.cut_short:
                 return
@@ -227,35 +218,35 @@ class Hosts:
 
     def _at_rest(self, since: int, still: bool) -> bool:
         """Whether nothing moves and no timer is set; a protocol that never rests has its time."""
-        if self.experiment.protocol.rests:
+        if self.scenario.experiment.protocol.rests:
             return still and not self._timers_set()
-        return since > self.experiment.workload.settling
+        return since > self.scenario.experiment.workload.settling
 
     def _timers_set(self) -> bool:
         awake = self.children.keys() - self._paused
-        return any(self.board.timers[node] for node in awake)
+        return any(self.counters.timers[node] for node in awake)
 
-    def _sleep(self, seconds: float, harm: Harm) -> None:
+    def _sleep(self, seconds: float, faults: FaultInjector) -> None:
         """Sleep, but do harm when it is due, and hear of a host that dies of something else."""
         until = time.monotonic_ns() + round(seconds * NS_PER_S)
         while (remaining := until - time.monotonic_ns()) > 0:
             poll = select.poll()
             speakers = {child.answers.fileno(): child for child in self.children.values()}
-            for number in (*speakers, *harm.files()):
+            for number in (*speakers, *faults.files()):
                 poll.register(number, select.POLLIN)
             ready = [number for number, _ in poll.poll(remaining / 1e6)]
             for number in ready:
                 if number in speakers:
                     raise UserError(self._died(speakers[number]))
             if ready:
-                harm.advance()
+                faults.advance()
 
     def _events(self, node: int) -> Path:
         return self.directory / "events" / f"h{node}.jsonl"
 
     def _event_log(self, node: int) -> EventLog:
         path = self._events(node)
-        return LiveLog(path, self.board) if self._live else EventLog(path)
+        return LiveLog(path, self.counters) if self._live else EventLog(path)
 
     def _log(self, node: int) -> Path:
         return self.directory / "hosts" / f"h{node}.log"
@@ -268,18 +259,20 @@ class Hosts:
         """A switch may lose the very packet that it learns a flow from: once more, then."""
         for _ in range(WARM_UP_ROUNDS):
             self._tell_all(WARM_UP)
-            self.cold = sum(int(self._answer(child)) for child in self.children.values())
-            if not self.cold:
+            self.warm_ups_missing = sum(
+                int(self._answer(child)) for child in self.children.values()
+            )
+            if not self.warm_ups_missing:
                 return
 
-    def _fork(self, host: Host) -> Child:
+    def _fork(self, host: HostProcess) -> Child:
         orders_in, orders_out = os.pipe()
         answers_in, answers_out = os.pipe()
         pid = os.fork()
         if pid == 0:
             status = 1
             try:
-                _close_all_but(orders_in, answers_out, self.namespaces[host.me], self.board.bell)
+                _close_all_but(orders_in, answers_out, self.namespaces[host.me], self.counters.wake)
                 self._be_the_host(host, orders_in, answers_out)
                 status = 0
             except Exception:
@@ -290,7 +283,7 @@ class Hosts:
         os.close(answers_out)
         return Child(host.me, pid, orders_out, os.fdopen(answers_in))
 
-    def _be_the_host(self, host: Host, orders: int, answers: int) -> None:
+    def _be_the_host(self, host: HostProcess, orders: int, answers: int) -> None:
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         log = os.open(self._log(host.me), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -307,11 +300,11 @@ class Hosts:
         host.close()
         os.write(answers, json.dumps(host.figures()).encode() + b"\n")
 
-    def _warm_up(self, host: Host) -> int:
+    def _warm_up(self, host: HostProcess) -> int:
         """How many warm-up datagrams for this host are missing."""
-        others = [other.ways() for other in self.hosts if other is not host]
+        others = [other.warm_up_targets() for other in self.hosts if other is not host]
         mine = {host_ip(host.me), MULTICAST_IP}
-        largest = host.largest()
+        largest = host.largest_message()
         whole = len(frames(largest, host.mtu, "udp")) == 1
         time.sleep(host.me * WARM_UP_GAP_S)  # all at once would be too many questions at once
         return host.warm_up(
@@ -340,7 +333,7 @@ class Hosts:
         for child in self.children.values():
             child.end()
         self.children.clear()
-        self.board.close()
+        self.counters.close()
 
 
 def _close_all_but(*kept: int) -> None:

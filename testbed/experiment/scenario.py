@@ -1,0 +1,128 @@
+"""A scenario: everything that follows from an experiment and its seed, worked out once.
+
+An engine is given a scenario and nothing else, so that all engines run the same network, the same
+sends, the same faults, and processes that draw the same random numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from testbed.errors import UserError
+from testbed.experiment.document import Experiment
+from testbed.experiment.network import Network, build_network, told_as
+from testbed.experiment.seeds import stream
+from testbed.faults import FaultSchedule, Join, Leave
+from testbed.protocols import PROTOCOLS, Place, Protocol
+from testbed.protocols.channel import Reliable
+from testbed.topologies import GROUPINGS
+from testbed.workloads import Sending
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """An experiment, the network it runs on, and all that its applications send unasked."""
+
+    experiment: Experiment
+    network: Network
+    sends: tuple[Sending, ...]  # in order of time
+    counted_from: int  # when the protocols' own counters begin to count
+
+    @classmethod
+    def of(cls, experiment: Experiment) -> Scenario:
+        """Generate the network of an experiment, draw the rest, and see that all of it fits."""
+        network = build_network(experiment)
+        _check_fit(experiment, network)
+        scenario = cls.on(experiment, network)
+        if experiment.protocol.needs_groups:
+            _check_groups(scenario)
+        scenario.fault_schedule()
+        scenario.process(0)
+        return scenario
+
+    @classmethod
+    def on(cls, experiment: Experiment, network: Network) -> Scenario:
+        """The scenario of an experiment on a network that was generated before."""
+        rng = stream(experiment.seed, "workload")
+        with told_as(experiment, "workload"):
+            sends = tuple(experiment.workload.sends(network.processes, rng, network.groups))
+            return cls(experiment, network, sends, experiment.workload.warm_at(sends))
+
+    def fault_schedule(self) -> FaultSchedule:
+        """What goes wrong and when, drawn from the seed: a fresh schedule for each run."""
+        experiment = self.experiment
+        with told_as(experiment, "fault"):
+            return FaultSchedule(
+                experiment.faults,
+                self.network.graph,
+                stream(experiment.seed, "faults"),
+                experiment.workload.duration,
+            )
+
+    def process(self, me: int, incarnation: int = 0) -> Protocol:
+        """A process at its beginning, on a reliable channel if the experiment has one."""
+        experiment, network = self.experiment, self.network
+        name = ("node", me, incarnation) if incarnation else ("node", me)
+        place = Place(
+            me,
+            network.processes,
+            network.neighbours(me),
+            stream(experiment.seed, *name),
+            incarnation,
+            tuple(network.groups.values()),
+        )
+        with told_as(experiment, "protocol"):
+            protocol = experiment.protocol(place, experiment.settings)
+        return protocol if experiment.channel is None else Reliable(protocol, experiment.channel)
+
+    @property
+    def last_send(self) -> int:
+        """When the last message is sent unasked."""
+        return self.sends[-1].at if self.sends else 0
+
+    @property
+    def most_deliveries(self) -> int:
+        """More deliveries than a run can have that comes to an end."""
+        return self.experiment.workload.most_deliveries(self.sends, self.network.processes)
+
+
+def _check_fit(experiment: Experiment, network: Network) -> None:
+    """See that workload, faults and protocol suit the network and each other."""
+    protocol, workload = experiment.protocol, experiment.workload
+    if workload.senders > network.processes:
+        raise UserError(
+            f"{experiment.origin}: workload.senders = {workload.senders}, "
+            f"but the topology has only {network.processes} nodes"
+        )
+    if protocol.join is Protocol.join:
+        for fault in experiment.faults:
+            if isinstance(fault, Join | Leave):
+                raise UserError(
+                    f"{experiment.origin}: fault: {protocol.name} has no members, so nobody can "
+                    f"{fault.kind}"
+                )
+    if protocol.needs_groups and not network.groups:
+        raise UserError(
+            f"{experiment.origin}: {protocol.name} sends every message to a group, so the "
+            "experiment needs a table [groups] with the key 'model': one of "
+            f"{', '.join(GROUPINGS)}"
+        )
+    subsets = bool(network.groups) or not workload.broadcasts()
+    if subsets and not (protocol.takes_subsets or protocol.needs_groups):
+        takers = [name for name, taker in PROTOCOLS.items() if taker.takes_subsets]
+        raise UserError(
+            f"{experiment.origin}: {protocol.name} sends every message to everybody, and this "
+            f"workload sends to some; {', '.join(takers)} can do that"
+        )
+
+
+def _check_groups(scenario: Scenario) -> None:
+    """See that every message goes to a group of its sender."""
+    groups = set(scenario.network.groups.values())
+    for _, node, _, to in scenario.sends:
+        if to not in groups or node not in to:
+            raise UserError(
+                f"{scenario.experiment.origin}: {scenario.experiment.protocol.name} sends to groups "
+                f"that the sender is a member of, and this workload has node {node} send to "
+                f"{'all' if to is None else sorted(to)}"
+            )
