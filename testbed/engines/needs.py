@@ -17,6 +17,7 @@ GB = 1 << 30
 ROOM_GB = 2
 JAVA = 17
 BACKLOG = 100_000
+OPENVSWITCH = ("ovs-vsctl", "ovs-ofctl", "ovs-vswitchd", "ovsdb-server", "ovsdb-tool")
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,8 @@ def mininet() -> Ability:
 
 def openvswitch() -> Ability:
     """Installed is enough: each run starts its own."""
-    ok = shutil.which("ovs-vswitchd", path=_programs()) is not None
+    path = _programs()
+    ok = all(shutil.which(program, path=path) for program in OPENVSWITCH)
     remedy = "sudo apt-get install openvswitch-switch"
     return Ability(
         "Open vSwitch", ok, "installed" if ok else "not installed", remedy, "mininet, virtual"

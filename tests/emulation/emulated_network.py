@@ -28,7 +28,7 @@ from testbed.engines.mininet import plan as names
 from testbed.engines.mininet.kernel import machine, namespaces, netem, netlink
 from testbed.engines.mininet.kernel.netlink import Netlink
 from testbed.engines.mininet.net import EmulatedNetwork, emulated_network
-from testbed.engines.mininet.plan import Link, Plan
+from testbed.engines.mininet.plan import Plan, PlannedLink
 from testbed.engines.mininet.shell import interact
 from testbed.engines.mininet.switches import openvswitch
 from testbed.errors import UserError
@@ -45,7 +45,7 @@ MS = 1_000_000
 def ring(nodes: int, **link: Any) -> Plan:
     pairs = [(node, (node + 1) % nodes) for node in range(nodes if nodes > 2 else 1)]
     settings = {"delay_ns": MS, "bandwidth_bps": 10**7} | link
-    return Plan(nodes, tuple(Link(min(pair), max(pair), **settings) for pair in pairs))
+    return Plan(nodes, tuple(PlannedLink(min(pair), max(pair), **settings) for pair in pairs))
 
 
 def run(*words: str, text: str | None = None) -> str:
@@ -75,7 +75,7 @@ def udp(net: EmulatedNetwork, node: int) -> socket.socket:
     with namespaces.returning():
         namespaces.enter(net.namespaces[node])
         host = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    host.bind((names.host_ip(node), names.PORT))
+    host.bind((names.host_ip(node), names.UDP_PORT))
     return host
 
 
@@ -103,7 +103,7 @@ def send(sender: socket.socket, receiver: int, sizes: list[int], first: int = 0)
     """Datagrams that are numbered, and so many bytes long on the wire."""
     for number, size in enumerate(sizes, first):
         payload = struct.pack("=I", number) + bytes(size - UDP_HEADERS - 4)
-        sender.sendto(payload, (names.host_ip(receiver), names.PORT))
+        sender.sendto(payload, (names.host_ip(receiver), names.UDP_PORT))
 
 
 def arrivals(capture: Capture) -> dict[tuple[str, int], tuple[int, int]]:

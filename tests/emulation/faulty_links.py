@@ -63,9 +63,9 @@ def overflow(net: EmulatedNetwork) -> dict[str, int]:
         sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         small = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     small.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    small.bind((names.host_ip(0), names.PORT))
+    small.bind((names.host_ip(0), names.UDP_PORT))
     for _ in range(100):
-        sender.sendto(bytes(1000), (names.host_ip(0), names.PORT))
+        sender.sendto(bytes(1000), (names.host_ip(0), names.UDP_PORT))
     sender.close()
     small.close()
     return {key: count - before[key] for key, count in drops(net.namespaces).items()}

@@ -18,7 +18,7 @@ from pathlib import Path
 from testbed.engines.mininet import emulate
 from testbed.engines.mininet.hosts.supervisor import Supervisor
 from testbed.engines.mininet.kernel.namespaces import enter
-from testbed.engines.mininet.plan import PORT, host_ip
+from testbed.engines.mininet.plan import UDP_PORT, host_ip
 
 VICTIM, PRETENDED = 3, 1
 NUMBER = 10_000
@@ -65,7 +65,7 @@ class Attacked(Supervisor):
         genuine = host.codec.encode(message)
         time.sleep(0.5)  # the hosts start after that long
         for number, data in enumerate(hostile(genuine, random.Random(1))):
-            udp = struct.pack(">HHHH", PORT, PORT, 8 + len(data), 0)
+            udp = struct.pack(">HHHH", UDP_PORT, UDP_PORT, 8 + len(data), 0)
             length = 20 + len(udp) + len(data)
             ip = struct.pack(">BBHHHBBH", 0x45, 0, length, 0, 0, 64, socket.IPPROTO_UDP, 0)
             raw.sendto(ip + source + destination + udp + data, (host_ip(VICTIM), 0))

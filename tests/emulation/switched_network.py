@@ -99,7 +99,7 @@ class Hosts:
         for node in NODES:
             with inside(node):
                 udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
-                udp.bind((IPS[node], names.PORT))
+                udp.bind((IPS[node], names.UDP_PORT))
                 raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_NONBLOCK)
                 raw.bind((f"h{node}-eth0", 3))
             self.udp.append(udp)
@@ -118,7 +118,7 @@ class Hosts:
             body = bytes([sender]) + bytes(i * (sender + 7) % 256 for i in range(size - 1))
             for address in addressees:
                 if address != IPS[sender]:
-                    self.udp[sender].sendto(body, (address, names.PORT))
+                    self.udp[sender].sendto(body, (address, names.UDP_PORT))
         time.sleep(0.1)
         arrived = []
         for receiver, udp in enumerate(self.udp):

@@ -18,7 +18,7 @@ from testbed.engines.mininet.hosts.counters import (
     events_since,
 )
 from testbed.engines.mininet.kernel import netem
-from testbed.engines.mininet.plan import Link
+from testbed.engines.mininet.plan import PlannedLink
 from testbed.engines.mininet.summary import summarise_emulation
 from testbed.experiment.network import Network
 from testbed.faults import Condition
@@ -129,7 +129,7 @@ def test_whatever_the_emulation_dropped_makes_a_run_suspect(where: str, tmp_path
     st.integers(0, 1000),
 )
 def test_the_kernel_understands_every_condition(condition: Condition, queue: int) -> None:
-    link = Link(0, 1, delay_ns=5000, bandwidth_bps=10**7, queue_packets=queue, loss=0.1)
+    link = PlannedLink(0, 1, delay_ns=5000, bandwidth_bps=10**7, queue_packets=queue, loss=0.1)
     wanted = netem.queues(link, condition)
     for settings in wanted.values():
         assert netem.decode(netem.encode(settings)) == settings
@@ -139,7 +139,7 @@ def test_the_kernel_understands_every_condition(condition: Condition, queue: int
 
 
 def test_a_link_that_reordered_keeps_its_last_netem_without_effect() -> None:
-    link = Link(0, 1, delay_ns=5000, bandwidth_bps=10**7)
+    link = PlannedLink(0, 1, delay_ns=5000, bandwidth_bps=10**7)
     late = netem.queues(link, Condition(reordering=0.1, late_ns=7))
     after = netem.queues(link, Condition(), reorders=True)
     assert late.keys() == after.keys() > netem.queues(link).keys()

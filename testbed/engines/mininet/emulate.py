@@ -20,7 +20,7 @@ from testbed.engines.mininet.kernel import netem
 from testbed.engines.mininet.kernel.drops import drops, upcalls
 from testbed.engines.mininet.kernel.netlink import Netlink
 from testbed.engines.mininet.net import emulated_network
-from testbed.engines.mininet.plan import PORT, Plan, build
+from testbed.engines.mininet.plan import HOST_NET, UDP_PORT, Plan, build
 from testbed.experiment import Network, Scenario, load
 from testbed.faults import Fault, Reordering, Slow
 from testbed.packets.capture import Capture
@@ -30,7 +30,9 @@ from testbed.runs.directory import read_json, read_manifest, run_id
 
 QUIET_S = 2.0  # a slow machine may pause for long
 # what comes in at a switch: the first fragment has the port, the others only the offset
-FILTER = f"inbound and udp and src net 10.0.0.0/16 and (dst port {PORT} or (ip[6:2] & 0x1fff != 0))"
+FILTER = (
+    f"inbound and udp and src net {HOST_NET} and (dst port {UDP_PORT} or (ip[6:2] & 0x1fff != 0))"
+)
 
 
 def emulate(directory: Path, progress: Progress) -> None:

@@ -17,6 +17,8 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from testbed.engines.mininet.kernel.descriptors import close_all_but
+
 _DONE = b"done\n"
 _NOT_FOR_THE_GUARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
@@ -63,7 +65,7 @@ def _watch(directory: Path, owner: int, owner_pid: int, orders: int) -> None:
     os.setsid()  # so that an interrupt that is meant for the run does not reach it at all
     for number in _NOT_FOR_THE_GUARD:
         signal.signal(number, signal.SIG_IGN)
-    _close_all_but(owner, orders)
+    close_all_but(owner, orders, first=0)  # others may wait for the end of what the owner has open
     os.chdir("/")
     text = b""
     poll = select.poll()
@@ -83,15 +85,6 @@ def _end(namespaces: Collection[int], owner_pid: int, directory: Path) -> None:
         _kill(members, namespaces)
         time.sleep(0.001)
     shutil.rmtree(directory, ignore_errors=True)
-
-
-def _close_all_but(*keep: int) -> None:
-    """Hold nothing of the owner's open: others may wait for its end."""
-    low = 0
-    for descriptor in sorted(keep):
-        os.closerange(low, descriptor)
-        low = descriptor + 1
-    os.closerange(low, os.sysconf("SC_OPEN_MAX"))
 
 
 def _members(namespaces: Collection[int], owner_pid: int) -> list[int]:

@@ -26,11 +26,11 @@ from testbed.engines.mininet.switches import openvswitch
 from testbed.engines.mininet.topo import PlannedTopo
 from testbed.errors import UserError
 
-CONTROLLER = "tcp:127.0.0.1:6653"
+CONTROLLER = f"tcp:127.0.0.1:{names.CONTROLLER_PORT}"
 
 
 class EmulatedNetwork(Mininet):
-    """A Mininet network, set up in bulk; use `emulated_network` to have one."""
+    """A Mininet network, set up in bulk; use ``emulated_network`` to have one."""
 
     def __init__(self, plan: Plan, settings: openvswitch.Settings, guard: Guard) -> None:
         self.plan = plan
@@ -46,7 +46,7 @@ class EmulatedNetwork(Mininet):
 
     @property
     def namespaces(self) -> list[int]:
-        """The descriptors of the hosts' network namespaces, for `namespaces.enter`."""
+        """The descriptors of the hosts' network namespaces, for ``namespaces.enter``."""
         return [host.namespace for host in self.hosts]
 
     def start(self) -> None:
@@ -118,10 +118,10 @@ class EmulatedNetwork(Mininet):
         os.close(home)
 
     def _make_switches(self) -> None:
-        words = [*openvswitch.quiet_words(), *openvswitch.queues_words()]
+        arguments = [*openvswitch.quiet_arguments(), *openvswitch.qos_arguments()]
         for switch in self.switches:
-            words += switch.words()
-        openvswitch.vsctl(words)
+            arguments += switch.vsctl_arguments()
+        openvswitch.vsctl(arguments)
         found = openvswitch.port_numbers()
         for switch in self.switches:
             for interface, port in switch.numbered_ports().items():

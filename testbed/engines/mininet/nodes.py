@@ -45,7 +45,7 @@ class LazyShell(Node):
         return super().sendCmd(*args, **kwargs)
 
     def popen(self, *args: Any, **kwargs: Any) -> Any:
-        """Start a process at this node, by `_popen`; there need be no shell to follow."""
+        """Start a process at this node, by ``_popen``; there need be no shell to follow."""
         return super().popen(*args, **{"mncmd": ["mnexec", "-d"], **kwargs})
 
     @classmethod
@@ -63,8 +63,7 @@ class LazyShell(Node):
 class Host(LazyShell, MininetHost):
     """A host in a network namespace that is there before any process is."""
 
-    namespace: int | None = None
-    """The descriptor of its network namespace, once the network is up."""
+    namespace: int | None = None  # the descriptor of its network namespace, once the network is up
 
     def __init__(self, name: str, **params: Any) -> None:
         # Not "in a namespace" as Mininet means it: that is to make a new one for the shell.
@@ -76,7 +75,7 @@ class Host(LazyShell, MininetHost):
         return super()._popen(cmd, preexec_fn=enter, **params)
 
     def config(self, ip: str | None = None, mac: str | None = None, **_: Any) -> dict[str, Any]:
-        """Only note what `net` sets."""
+        """Only note what ``net`` sets."""
         interface = self.defaultIntf()
         interface.ip, interface.prefixLen, interface.mac = ip, 32, mac
         return {}
@@ -93,10 +92,10 @@ class Switch(LazyShell, OVSSwitch):
         """Its interfaces and their OpenFlow port numbers."""
         return {str(intf): port for intf, port in self.ports.items() if port}
 
-    def words(self) -> list[str]:
-        """What to tell ovs-vsctl to make it."""
+    def vsctl_arguments(self) -> list[str]:
+        """The arguments of ``ovs-vsctl`` that make it."""
         number = int(self.dpid, 16)
-        return openvswitch.bridge_words(self.name, number, self.numbered_ports(), self.settings)
+        return openvswitch.bridge_arguments(self.name, number, self.numbered_ports(), self.settings)
 
     def dpctl(self, *args: str) -> Any:
         """Run an ovs-ofctl command, in the version that the bridge speaks."""
@@ -104,16 +103,16 @@ class Switch(LazyShell, OVSSwitch):
 
     def start(self, controllers: object) -> None:
         """Make it again after it was stopped; Mininet's shell has a command for that."""
-        openvswitch.vsctl([*openvswitch.queues_words(), *self.words()])
+        openvswitch.vsctl([*openvswitch.qos_arguments(), *self.vsctl_arguments()])
 
     @classmethod
     def setup(cls) -> None:
-        """Open vSwitch runs: `net` has started it."""
+        """Open vSwitch runs: ``net`` has started it."""
         cls.OVSVersion = "3.1"
 
 
 class Interface(Intf):
-    """An interface that `net` sets up and Mininet knows of."""
+    """An interface that ``net`` sets up and Mininet knows of."""
 
     def config(self, **_: Any) -> dict[str, Any]:
         """Only what was noted when it was made."""
@@ -125,7 +124,7 @@ class Interface(Intf):
 
 
 class VethLink(Link):
-    """A veth pair that `net` makes."""
+    """A veth pair that ``net`` makes."""
 
     def __init__(self, *args: Any, **params: Any) -> None:
         super().__init__(*args, **{**params, "intf": Interface})

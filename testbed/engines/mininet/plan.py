@@ -16,24 +16,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from ipaddress import IPv4Address
+from ipaddress import IPv4Network
 from typing import Any
 
 from testbed.errors import UserError
 
 MULTICAST_IP = "239.0.0.1"
-PORT = 5000
-"""The UDP port of the experiment, on every host."""
+UDP_PORT = 5000  # of the experiment, on every host
+CONTROLLER_PORT = 6653  # where OpenFlow controllers listen by convention
 GATEWAY_IP = "10.0.255.254"
 GATEWAY_MAC = "02:00:00:00:ff:fe"
 MOST_NODES = 0xFFF0
 HOST_PORT = 1
-HOST_INDEX = 2
-"""The interface number of every host's interface, in its own namespace."""
+HOST_INDEX = 2  # the interface number of every host's interface, in its own namespace
+# The interface number of the first switch port; those that Open vSwitch makes stay below.
 FIRST_INDEX = 1000
-"""The interface number of the first switch port; those that Open vSwitch makes stay below."""
 
-_HOSTS = IPv4Address("10.0.0.0")
+HOST_NET = "10.0.0.0/16"
+_HOSTS = IPv4Network(HOST_NET)
 
 
 def host_name(node: int) -> str:
@@ -63,7 +63,7 @@ def dpid(node: int) -> int:
 
 def host_ip(node: int) -> str:
     """The address of a host."""
-    return str(_HOSTS + node + 1)
+    return str(_HOSTS[node + 1])
 
 
 def host_mac(node: int) -> str:
@@ -77,7 +77,7 @@ def port_mac(node: int, port: int) -> str:
 
 
 @dataclass(frozen=True)
-class Link:
+class PlannedLink:
     """A link between two switches; both directions are alike."""
 
     a: int
@@ -93,7 +93,7 @@ class Plan:
     """What network, controller, hosts and capture must agree on."""
 
     nodes: int
-    links: tuple[Link, ...]
+    links: tuple[PlannedLink, ...]
     mtu: int = 1500
 
     @cached_property
@@ -127,11 +127,7 @@ class Plan:
         """The kernel's numbers of the switches' interfaces, the same in every run."""
         return {name: FIRST_INDEX + number for number, name in enumerate(self.arrivals)}
 
-    def switch_of_interface(self, name: str) -> int:
-        """The node whose switch has this interface."""
-        return self.arrivals[name][1]
-
-    def directions(self) -> Iterator[tuple[str, str, Link]]:
+    def directions(self) -> Iterator[tuple[str, str, PlannedLink]]:
         """Each link twice: the interface by which packets leave, where they come in, the link."""
         for link in self.links:
             one = switch_interface(link.a, self.ports[link.a][link.b])
@@ -144,9 +140,9 @@ def build(network_json: Mapping[str, Any], mtu: int = 1500) -> Plan:
     """The plan of the network that a ``network.json`` describes."""
     try:
         ids = sorted(node["id"] for node in network_json["nodes"])
-        fields = Link.__dataclass_fields__
+        fields = PlannedLink.__dataclass_fields__
         links = tuple(
-            Link(**{name: link[name] for name in fields if name in link})
+            PlannedLink(**{name: link[name] for name in fields if name in link})
             for link in network_json["links"]
         )
     except (KeyError, TypeError) as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from pathlib import Path
-from types import TracebackType
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -43,9 +42,7 @@ class PacketTable:
     def __enter__(self) -> PacketTable:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         try:
             self._flush()
         finally:

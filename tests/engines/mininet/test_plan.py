@@ -2,13 +2,14 @@
 
 import importlib.util
 import os
+import shutil
 import struct
 
 import pytest
 
 from testbed.engines.mininet import plan as names
 from testbed.engines.mininet.kernel import machine, namespaces, netem, netlink
-from testbed.engines.mininet.plan import Link, Plan, build
+from testbed.engines.mininet.plan import Plan, PlannedLink, build
 from testbed.engines.mininet.switches import openvswitch
 from testbed.errors import UserError
 
@@ -61,7 +62,6 @@ def test_a_captured_packets_link_can_be_told():
     assert plan.arrivals["s0-eth1"] == (None, 0)
     assert plan.arrivals["s0-eth3"] == (2, 0)
     assert plan.arrivals["s3-eth2"] == (0, 3)
-    assert plan.switch_of_interface("s2-eth3") == 2
     assert len(plan.arrivals) == 4 + 2 * 4
     assert sorted(plan.indexes) == sorted(plan.arrivals)
     assert len(set(plan.indexes.values())) == 12
@@ -74,7 +74,7 @@ def test_each_link_has_two_directions():
         ("s2-eth2", "s0-eth3"),
     ]
     assert len(directions) == 8
-    assert directions[0][2] == Link(0, 2, 0, 10**7, 5, 0.25)
+    assert directions[0][2] == PlannedLink(0, 2, 0, 10**7, 5, 0.25)
 
 
 @pytest.mark.parametrize(
@@ -97,22 +97,22 @@ def test_what_cannot_be_built_is_told(change, sentence):
 @pytest.mark.parametrize(
     "link",
     [
-        Link(0, 1, 0, 10**7),
-        Link(0, 1, 5_000_001, 10**9, loss=0.01),
-        Link(0, 1, 10**12, 9_999_999),
-        Link(0, 1, 1, 1),
-        Link(0, 1, 1, 10**12),
-        Link(0, 1, 1, 10**12 + 1, queue_packets=7, loss=0.5),
+        PlannedLink(0, 1, 0, 10**7),
+        PlannedLink(0, 1, 5_000_001, 10**9, loss=0.01),
+        PlannedLink(0, 1, 10**12, 9_999_999),
+        PlannedLink(0, 1, 1, 1),
+        PlannedLink(0, 1, 1, 10**12),
+        PlannedLink(0, 1, 1, 10**12 + 1, queue_packets=7, loss=0.5),
     ],
 )
 def test_a_queue_reads_back_as_it_was_set(link):
     wanted = netem.queues(link)
-    assert {handle: netem.decode(netem.encode(netem)) for handle, netem in wanted.items()} == wanted
-    assert sum(netem.delay_ns for netem in wanted.values()) == link.delay_ns
+    assert {handle: netem.decode(netem.encode(one)) for handle, one in wanted.items()} == wanted
+    assert sum(one.delay_ns for one in wanted.values()) == link.delay_ns
 
 
 def test_a_limited_queue_has_room_for_those_that_wait_and_the_one_that_is_sent():
-    outer, inner = netem.queues(Link(0, 1, 500, 10**7, queue_packets=7)).values()
+    outer, inner = netem.queues(PlannedLink(0, 1, 500, 10**7, queue_packets=7)).values()
     assert (outer.delay_ns, outer.rate) == (500, 0)
     assert (inner.delay_ns, inner.rate, inner.limit) == (0, 1_250_000, 8)
 
@@ -125,7 +125,7 @@ def test_attributes_are_padded_and_come_back():
 
 def test_a_bridge_is_made_with_its_ports_where_they_were_asked_for():
     settings = openvswitch.Settings("tcp:127.0.0.1:6653")
-    text = " ".join(openvswitch.bridge_words("s7", 8, {"s7-eth1": 1, "s7-eth2": 2}, settings))
+    text = " ".join(openvswitch.bridge_arguments("s7", 8, {"s7-eth1": 1, "s7-eth2": 2}, settings))
     assert "add-br s7 -- set bridge s7 datapath_type=system" in text
     assert "datapath-id=0000000000000008" in text
     assert "set interface s7-eth2 ofport_request=2" in text
@@ -134,7 +134,7 @@ def test_a_bridge_is_made_with_its_ports_where_they_were_asked_for():
 
 def test_without_root_nothing_is_tried(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(UserError, match="needs root: use sudo"):
+    with pytest.raises(UserError, match="needs root: run with sudo"):
         machine.check()
 
 
@@ -161,7 +161,7 @@ def test_without_netem_the_way_out_is_told(as_root, monkeypatch):
         raise netlink.NetlinkError(2, "cannot set the queue of lo: No such file or directory")
 
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
-    monkeypatch.setattr(openvswitch, "check_installed", lambda: None)
+    monkeypatch.setattr(shutil, "which", lambda *_, **__: "there")
     monkeypatch.setattr(namespaces, "enter", lambda namespace: None)
     monkeypatch.setattr(namespaces, "enter_fresh", namespaces.current)
     monkeypatch.setattr(netlink.Netlink, "ask", refuse)

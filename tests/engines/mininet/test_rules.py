@@ -22,8 +22,8 @@ from testbed.engines.mininet.controller.rules import (
 from testbed.engines.mininet.plan import (
     HOST_PORT,
     MULTICAST_IP,
-    Link,
     Plan,
+    PlannedLink,
     build,
     host_ip,
     host_mac,
@@ -189,13 +189,14 @@ def test_a_change_is_just_what_makes_one_set_of_rules_another(
 
 def test_the_metric_decides() -> None:
     # From 0 to 2 it is one slow link, or two quick ones.
-    plan = Plan(3, (Link(0, 1, 1, 1), Link(1, 2, 1, 1), Link(0, 2, 9, 1)))
+    plan = Plan(3, (PlannedLink(0, 1, 1, 1), PlannedLink(1, 2, 1, 1), PlannedLink(0, 2, 9, 1)))
     assert unicast_way(plan, rules(plan, "hops"), 0, host_ip(2)) == [0, 2]
     assert unicast_way(plan, rules(plan, "delay"), 0, host_ip(2)) == [0, 1, 2]
 
 
 def test_ports_do_not_move_when_links_are_down() -> None:
-    plan = Plan(4, (Link(0, 1, 1, 1), Link(0, 2, 1, 1), Link(0, 3, 1, 1), Link(2, 1, 1, 1)))
+    pairs = ((0, 1), (0, 2), (0, 3), (2, 1))
+    plan = Plan(4, tuple(PlannedLink(*pair, 1, 1) for pair in pairs))
     switch = rules(plan, "hops", {(0, 1)})[0]
     assert switch.flows[Match(host_ip(3))] == Output(HOST_PORT + 3)
     assert switch.flows[Match(host_ip(1))] == Output(HOST_PORT + 2)
@@ -204,7 +205,7 @@ def test_ports_do_not_move_when_links_are_down() -> None:
 @pytest.mark.parametrize("metric", ["hops", "delay"])
 def test_a_hundred_switches_take_well_under_a_second(metric: Metric) -> None:
     graph = nx.connected_watts_strogatz_graph(100, 6, 0.3, seed=1)
-    plan = Plan(100, tuple(Link(a, b, 1 + (a * b) % 7, 1) for a, b in graph.edges))
+    plan = Plan(100, tuple(PlannedLink(a, b, 1 + (a * b) % 7, 1) for a, b in graph.edges))
     start = time.process_time()
     switches = rules(replace(plan), metric)
     assert time.process_time() - start < 0.5

@@ -1,7 +1,7 @@
 """Starts the controller, learns from it when the rules are in place, and stops it for certain.
 
 The controller is a fork of the process that starts it: in a guest a fresh interpreter and all that
-both of them import would take seconds. It keeps none of its parent's files. It ends with the `with`
+both of them import would take seconds. It keeps none of its parent's files. It ends with the ``with``
 block, and with the thread that began it: the kernel kills it when that is gone. What it has to say
 to people is kept in the run directory.
 """
@@ -17,20 +17,16 @@ import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NoReturn, Self
 
 from testbed.engines.mininet.controller import process
 from testbed.engines.mininet.controller.process import Library
 from testbed.engines.mininet.controller.rules import Arc
-from testbed.engines.mininet.plan import switch_name
+from testbed.engines.mininet.plan import CONTROLLER_PORT, switch_name
 from testbed.errors import UserError
 from testbed.topologies.routing import Metric
 
-LOG = "controller.log"
-"""In the run directory: what the controller has to say to people."""
-PORT = 6653
-"""Where OpenFlow controllers listen by convention."""
+LOG = "controller.log"  # in the run directory: what the controller has to say to people
 
 _START_S = 60.0
 _STOP_S = 5.0
@@ -44,8 +40,8 @@ class ControllerError(UserError):
 class Controller:
     """A running controller; a context manager.
 
-    `with Controller(run / "network.json", run) as controller:` starts it; then switches are told
-    to connect to `controller.port` of 127.0.0.1, and `controller.wait_until_ready()` returns when
+    ``with Controller(run / "network.json", run) as controller:`` starts it; then switches are told
+    to connect to ``controller.port`` of 127.0.0.1, and ``controller.wait_until_ready()`` returns when
     every switch has every rule.
     """
 
@@ -56,16 +52,14 @@ class Controller:
         *,
         library: Library = "ryu",
         metric: Metric = "hops",
-        port: int = PORT,
+        port: int = CONTROLLER_PORT,
     ) -> None:
+        # Where it listens; 0: it chooses a free port, which stands here when it has started.
         self.port = port
-        """Where it listens; 0: it chooses a free port, which stands here when it has started."""
         self.ready = False
         self.log = directory / LOG
-        self.in_place: set[int] = set()
-        """The switches that have all of their rules."""
-        self.down: list[Arc] = []
-        """The links that are down, as far as it was asked lately."""
+        self.in_place: set[int] = set()  # the switches that have all of their rules
+        self.down: list[Arc] = []  # the links that are down, as far as it was asked lately
         self._network_json = network_json
         files = [f"--network={network_json}", f"--directory={directory}"]
         self._arguments = [*files, f"--library={library}", f"--metric={metric}", f"--port={port}"]
@@ -98,12 +92,7 @@ class Controller:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -123,7 +112,7 @@ class Controller:
     def wait_until_ready(self, timeout_s: float = 60.0) -> None:
         """Return when all switches have all of their rules and no link is down.
 
-        Raises a ControllerError that tells which switches or links are missing after `timeout_s`,
+        Raises a ControllerError that tells which switches or links are missing after ``timeout_s``,
         or why the controller has failed.
         """
         self._listen_until(lambda: self.ready, timeout_s)

@@ -24,7 +24,7 @@ _PROTOCOL = Protocol(OPENFLOW_13)
 
 
 def encode_rules(rules: SwitchRules) -> bytes:
-    """Return the messages that make a switch do this and nothing else, whatever it did before."""
+    """The messages that make a switch do this and nothing else, whatever it did before."""
     return b"".join(
         [
             _clean_slate(),
@@ -35,7 +35,7 @@ def encode_rules(rules: SwitchRules) -> bytes:
 
 
 def encode_change(change: Change) -> bytes:
-    """Return the messages that bring a change about."""
+    """The messages that bring a change about."""
     groups = [
         (ofproto.OFPGC_ADD, change.add_groups),
         (ofproto.OFPGC_MODIFY, change.modify_groups),

@@ -1,13 +1,13 @@
 """The one place where the OpenFlow library is chosen: Ryu 4.34, or os-ken, its maintained fork.
 
-`TESTBED_OPENFLOW` in the environment names it when this module is first imported. Beyond the name
+``TESTBED_OPENFLOW`` in the environment names it when this module is first imported. Beyond the name
 of the package and of one class nothing differs for an application, so the names below stand for
 either. What the libraries would import and never use here is kept out: in a guest an import costs
 some milliseconds, and these are several hundred of them.
 
 Ryu runs on Eventlet, os-ken on native threads. Neither may poll, for each waking costs real time
 while virtual time could jump. What they would do of themselves: wake for each connection every 5 s
-(`socket_timeout`), only to wait again, which is turned off here; ask each switch for an echo, which
+(``socket_timeout``), only to wait again, which is turned off here; ask each switch for an echo, which
 is off by default; Eventlet wakes once in 60 s when it has nothing to do. Neither ever spins.
 """
 
@@ -21,8 +21,7 @@ from typing import Any, Final
 
 VARIABLE: Final = "TESTBED_OPENFLOW"
 PACKAGES: Final[dict[str, str]] = {"ryu": "ryu", "os-ken": "os_ken"}
-OPENFLOW_13: Final = 4
-"""OpenFlow 1.3, as its messages write it."""
+OPENFLOW_13: Final = 4  # OpenFlow 1.3, as its messages write it
 
 
 def _keep_out_what_is_not_needed(package: str) -> None:
@@ -63,10 +62,10 @@ parser: Any = _module("ofproto.ofproto_v1_3_parser")
 _app_manager: Any = _module("base.app_manager")
 _controller: Any = _module("controller.controller")
 
+# The base class of applications.
 Application: Any = _app_manager.RyuApp if _PACKAGE == "ryu" else _app_manager.OSKenApp
-"""The base class of applications."""
+# What messages need to know of a switch: the version.
 Protocol: Any = _module("ofproto.ofproto_protocol").ProtocolDesc
-"""What messages need to know of a switch: the version."""
 
 
 def serve_switch(connection: Any, address: Any) -> None:
@@ -80,7 +79,7 @@ class Handshake(ofp_handler.OFPHandler):
     """The library's own application, which greets switches, answers echoes and hands on events.
 
     It would also listen, but on fixed ports when told any, on all addresses, and beside another
-    listener of the same port; and if it could not, it would only log that. See controller_process.py.
+    listener of the same port; and if it could not, it would only log that. See ``process``.
     """
 
     OFP_VERSIONS = (OPENFLOW_13,)

@@ -1,4 +1,4 @@
-"""What the controller's process does: `python -m testbed.engines.mininet.controller.process …`.
+"""What the controller's process does: ``python -m testbed.engines.mininet.controller.process …``.
 
 It tells what happens on its standard output, a JSON object a line with one fact in it:
 
@@ -8,7 +8,7 @@ It tells what happens on its standard output, a JSON object a line with one fact
     {"ready": 768}               all switches have all of their rules, and no link is down; once
     {"failed": "…"}              why it ends, with status 2
 
-Its standard error is for people. `controller.py` starts it and listens to it.
+Its standard error is for people. ``controller.py`` starts it and listens to it.
 """
 
 import argparse
@@ -30,8 +30,8 @@ from testbed.topologies.routing import Metric
 Library = Literal["ryu", "os-ken"]
 
 ADDRESS = "127.0.0.1"
+# In the run directory: a line for each time that the rules were changed.
 REROUTES = "reroutes.jsonl"
-"""In the run directory: a line for each time that the rules were changed."""
 
 _BACKLOG = 1024  # all switches may knock at once
 _PR_SET_PDEATHSIG = 1

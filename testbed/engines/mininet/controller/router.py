@@ -28,8 +28,7 @@ from testbed.topologies.routing import Metric
 
 _log = logging.getLogger(__name__)
 
-Report = Callable[..., None]
-"""Takes one fact as a keyword."""
+Report = Callable[..., None]  # takes one fact as a keyword
 Handler = Callable[[Any, Any], None]
 
 
@@ -40,8 +39,7 @@ class Reroute:
     started_ns: int
     down: list[Arc]
     rules: int
-    waiting: set[tuple[int, int]] = field(default_factory=set)
-    """Switch and number of the barrier."""
+    waiting: set[tuple[int, int]] = field(default_factory=set)  # switch and number of the barrier
 
 
 def _handles(event: Any, *states: str) -> Callable[[Handler], Any]:
@@ -79,12 +77,11 @@ class Router(openflow.Application):
         self.links = [arc(link.a, link.b) for link in plan.links]
         self.down: set[Arc] = set()
         self.node_of = {dpid(node): node for node in range(plan.nodes)}
-        self.switches: dict[int, Any] = {}
-        """The connections, by node."""
+        self.switches: dict[int, Any] = {}  # the connections, by node
+        # Which ports are up, of each switch that was ever connected.
         self.up_ports: dict[int, set[int]] = {}
-        """Which ports are up, of each switch that was ever connected."""
+        # The barrier after the rules of a switch that has connected.
         self.installing: dict[int, int] = {}
-        """The barrier after the rules of a switch that has connected."""
         self.in_place: set[int] = set()
         self.under_way: list[Reroute] = []
         self.ready = False

@@ -25,8 +25,7 @@ from testbed.topologies.routing import UNREACHED, Metric, Tree, children, shorte
 if TYPE_CHECKING:
     from testbed.topologies import Graph
 
-Arc = tuple[int, int]
-"""Two switches that a link joins, the smaller number first."""
+Arc = tuple[int, int]  # two switches that a link joins, the smaller number first
 
 
 class Match(NamedTuple):
@@ -62,7 +61,7 @@ class SwitchRules:
 
 
 def rules(plan: Plan, metric: Metric = "hops", down: Collection[Arc] = ()) -> list[SwitchRules]:
-    """Return the rules of every switch while some links are down."""
+    """The rules of every switch while some links are down."""
     switches = [SwitchRules() for _ in range(plan.nodes)]
     ips, macs = [*map(host_ip, range(plan.nodes))], [*map(host_mac, range(plan.nodes))]
     unicast_copies = [Output(HOST_PORT, mac) for mac in macs]
@@ -75,7 +74,7 @@ def rules(plan: Plan, metric: Metric = "hops", down: Collection[Arc] = ()) -> li
 
 
 def trees(plan: Plan, metric: Metric, down: Collection[Arc] = ()) -> list[Tree]:
-    """Return the shortest-path trees of all switches over the links that are not down."""
+    """The shortest-path trees of all switches over the links that are not down."""
     graph = _Adjacency({switch: {} for switch in range(plan.nodes)})
     for link in plan.links:
         if arc(link.a, link.b) not in down:
@@ -84,7 +83,7 @@ def trees(plan: Plan, metric: Metric, down: Collection[Arc] = ()) -> list[Tree]:
 
 
 def arc(a: int, b: int) -> Arc:
-    """Return the link between two switches, the smaller number first."""
+    """The link between two switches, the smaller number first."""
     return (a, b) if a < b else (b, a)
 
 
@@ -117,7 +116,7 @@ def _add_multicast(
     group: int,
     own: list[Output],
 ) -> None:
-    """Add the groups along one tree; `own` is how a copy goes to each switch's own host."""
+    """Add the groups along one tree; ``own`` is how a copy goes to each switch's own host."""
     for node, onward in enumerate(children(tree)):
         copies = [Output(ports[node][child]) for child in onward]
         if tree[node] not in (node, UNREACHED):  # the source needs no copy of its own
@@ -133,8 +132,7 @@ class Change:
 
     add_groups: dict[int, tuple[Output, ...]]
     modify_groups: dict[int, tuple[Output, ...]]
-    set_flows: dict[Match, Action]
-    """A flow that is set replaces one with the same match."""
+    set_flows: dict[Match, Action]  # a flow that is set replaces one with the same match
     remove_flows: tuple[Match, ...]
     remove_groups: tuple[int, ...]
 
@@ -145,7 +143,7 @@ class Change:
 
 
 def change(before: SwitchRules, after: SwitchRules) -> Change:
-    """Return what has to be changed in a switch, and nothing else."""
+    """What has to be changed in a switch, and nothing else."""
     return Change(
         add_groups={g: c for g, c in after.groups.items() if g not in before.groups},
         modify_groups={

@@ -13,7 +13,7 @@ from typing import Any
 from testbed.engines.mininet import plan as names
 from testbed.engines.mininet.kernel import netem, netlink
 from testbed.engines.mininet.kernel.netlink import Netlink, Request
-from testbed.engines.mininet.plan import Link, Plan
+from testbed.engines.mininet.plan import Plan, PlannedLink
 from testbed.errors import UserError
 from testbed.faults import Condition
 
@@ -23,8 +23,8 @@ class Conditions:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
+        # Every change: when by the run's clock, which link, and its condition from then on.
         self.history: list[dict[str, Any]] = []
-        """Every change: when by the run's clock, which link, and its condition from then on."""
         self._links = {(min(link.a, link.b), max(link.a, link.b)): link for link in plan.links}
         self._current: dict[tuple[int, int], Condition] = {}
         self._pending: dict[tuple[int, int], Condition] = {}
@@ -60,13 +60,15 @@ class Conditions:
             if condition.up and not before.up:
                 yield netlink.link_up(index)
 
-    def _ends(self, pair: tuple[int, int]) -> Iterator[tuple[str, int, Link]]:
+    def _ends(self, pair: tuple[int, int]) -> Iterator[tuple[str, int, PlannedLink]]:
         link, ports = self._links[pair], self.plan.ports
         for node, other in (pair, pair[::-1]):
             name = names.switch_interface(node, ports[node][other])
             yield name, self.plan.indexes[name], link
 
-    def _wanted(self, pair: tuple[int, int], link: Link, condition: Condition) -> netem.Queues:
+    def _wanted(
+        self, pair: tuple[int, int], link: PlannedLink, condition: Condition
+    ) -> netem.Queues:
         return netem.queues(link, condition, reorders=pair in self._reordered)
 
     def _check(self, kernel: Netlink) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 
 from testbed.engines.mininet.hosts.counters import SharedCounters
 from testbed.engines.mininet.kernel.timerfd import TimerFd
-from testbed.engines.mininet.plan import MULTICAST_IP, PORT, host_ip
+from testbed.engines.mininet.plan import MULTICAST_IP, UDP_PORT, host_ip
 from testbed.experiment import Scenario
 from testbed.faults import Join, Leave
 from testbed.node import Node
@@ -37,7 +37,7 @@ LONGEST_DATAGRAM = 65_507
 
 JOIN, LEAVE = b"j", b"l"  # orders to a host that runs
 NEVER = 0  # what the timer is set to when there is nothing to wait for
-WARM_PORT = PORT + 1
+WARM_PORT = UDP_PORT + 1
 WARM_PATIENCE_S = 2.0
 
 
@@ -63,7 +63,7 @@ class HostProcess:
         experiment, network = scenario.experiment, scenario.network
         self.me = me
         self.mtu = experiment.transport.mtu
-        self.addresses = [(host_ip(node), PORT) for node in range(network.processes)]
+        self.addresses = [(host_ip(node), UDP_PORT) for node in range(network.processes)]
         self.senders = {address: node for node, address in enumerate(self.addresses)}
         self.workload = experiment.workload
         self.meter = Meter()
@@ -92,7 +92,7 @@ class HostProcess:
 
     def open(self) -> None:
         """Open the sockets in the namespace that this process is in."""
-        self.socket = _socket(self.me, PORT)
+        self.socket = _socket(self.me, UDP_PORT)
         self.warm_socket = _socket(self.me, WARM_PORT)
         self.timer = TimerFd()
         self.poll = select.poll()
@@ -176,7 +176,7 @@ class HostProcess:
         """One datagram, which the switches copy along this host's tree."""
         if len(peers) != len(self.addresses) - 1:
             raise ValueError("the network's multicast goes to all other processes")
-        self.socket.sendto(self._encode(message, len(peers)), (MULTICAST_IP, PORT))
+        self.socket.sendto(self._encode(message, len(peers)), (MULTICAST_IP, UDP_PORT))
 
     def set_timer(self, node: Node, timer: Hashable, delay: int) -> None:
         """An entry of the agenda; the newest of a name is the one that counts."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-import resource
 import select
 import signal
 import sys
@@ -32,6 +31,7 @@ from testbed.engines.mininet.hosts.counters import (
 )
 from testbed.engines.mininet.hosts.fault_injector import FaultInjector
 from testbed.engines.mininet.hosts.host import HostProcess, StopHostError
+from testbed.engines.mininet.kernel.descriptors import close_all_but
 from testbed.engines.mininet.kernel.namespaces import enter
 from testbed.engines.mininet.plan import MULTICAST_IP, host_ip
 from testbed.errors import UserError
@@ -272,7 +272,7 @@ class Supervisor:
         if pid == 0:
             status = 1
             try:
-                _close_all_but(orders_in, answers_out, self.namespaces[host.me], self.counters.wake)
+                close_all_but(orders_in, answers_out, self.namespaces[host.me], self.counters.wake)
                 self._be_the_host(host, orders_in, answers_out)
                 status = 0
             except Exception:
@@ -334,15 +334,6 @@ class Supervisor:
             child.end()
         self.children.clear()
         self.counters.close()
-
-
-def _close_all_but(*kept: int) -> None:
-    """Let go of other hosts' pipes: a pipe ends when nobody holds its other end."""
-    first = 3
-    for number in sorted(kept):
-        os.closerange(first, number)
-        first = number + 1
-    os.closerange(first, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 
 
 def _readable(file: TextIO, seconds: float) -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
-import importlib.util
 import logging
 import os
 import resource
@@ -16,10 +15,10 @@ import struct
 from contextlib import suppress
 from pathlib import Path
 
+from testbed.engines import needs
 from testbed.engines.mininet.kernel import namespaces, netem, netlink
 from testbed.engines.mininet.kernel.netlink import Netlink, NetlinkError
-from testbed.engines.mininet.plan import Link, Plan
-from testbed.engines.mininet.switches import openvswitch
+from testbed.engines.mininet.plan import Plan, PlannedLink
 from testbed.errors import UserError
 
 RUN = Path("/run")
@@ -34,18 +33,18 @@ _log = logging.getLogger(__name__)
 
 def check() -> None:
     """Raise UserError if this machine cannot have an emulated network."""
-    if os.geteuid() != 0:
-        raise UserError("an emulated network needs root: use sudo, or choose the engine virtual")
-    if importlib.util.find_spec("mininet") is None:
-        raise UserError(
-            "Mininet is missing: run `apt-get install mininet`, or choose the engine simulate"
-        )
-    openvswitch.check_installed()
+    for ability in (needs.root(), needs.mininet(), needs.openvswitch()):
+        if not ability.ok:
+            raise UserError(
+                f"an emulated network needs {ability.name}: {ability.remedy}, or use another engine"
+            )
     with namespaces.returning():
         os.close(namespaces.enter_fresh())
         try:
             with Netlink() as kernel:
-                kernel.ask(list(netem.requests(LOOPBACK, netem.queues(Link(0, 1, 1, 8)), "lo")))
+                kernel.ask(
+                    list(netem.requests(LOOPBACK, netem.queues(PlannedLink(0, 1, 1, 8)), "lo"))
+                )
         except NetlinkError as error:
             raise UserError(
                 f"this kernel has no netem ({error.strerror}): try `modprobe sch_netem`, "

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 from testbed.engines.mininet.kernel import netlink
 from testbed.engines.mininet.kernel.netlink import Netlink, Request, attribute, attributes
-from testbed.engines.mininet.plan import Link
+from testbed.engines.mininet.plan import PlannedLink
 from testbed.faults import Condition
 
 _OUTER, _INNER, _LAST = 0x1_0000, 0x2_0000, 0x3_0000  # handles, as 1:, 2: and 3:
@@ -45,21 +45,17 @@ class Netem:
 
     limit: int = _ANY
     delay_ns: int = 0
-    loss: int = 0
-    """Of 2³² - 1 packets."""
+    loss: int = 0  # of 2³² - 1 packets
     rate: int = 0
-    in_bits: bool = False
-    """The rate is of bits, not bytes, per second; see `encode`."""
+    in_bits: bool = False  # the rate is of bits, not bytes, per second; see ``encode``
     duplication: int = 0
-    at_once: int | None = None
-    """So many of 2³² - 1 packets pass without the delay."""
+    at_once: int | None = None  # so many of 2³² - 1 packets pass without the delay
 
 
-Queues = dict[int, Netem]
-"""What an interface has: netems by their handles."""
+Queues = dict[int, Netem]  # what an interface has: netems by their handles
 
 
-def queues(link: Link, condition: Condition = PLAIN, reorders: bool = False) -> Queues:
+def queues(link: PlannedLink, condition: Condition = PLAIN, reorders: bool = False) -> Queues:
     """What makes an interface behave like a link; ``reorders`` if it ever did, or is to."""
     bps = max(1, round(link.bandwidth_bps / condition.slowness))
     in_bits = bps % 8 != 0

@@ -13,7 +13,6 @@ import socket
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 
 NEWLINK, SETLINK, NEWADDR, NEWROUTE, NEWNEIGH, NEWQDISC, GETQDISC = 16, 19, 20, 24, 28, 36, 38
 _ERROR, _DONE = 2, 3
@@ -63,9 +62,7 @@ class Netlink:
     def __enter__(self) -> Netlink:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.socket.close()
 
     def ask(self, requests: Sequence[Request]) -> None:

@@ -1,9 +1,9 @@
 """Starts Open vSwitch's daemons for one run, where no service manager does it.
 
-Everything lives in one directory, by default where `ovs-vsctl`, `ovs-ofctl` and Mininet look by
+Everything lives in one directory, by default where ``ovs-vsctl``, ``ovs-ofctl`` and Mininet look by
 themselves. In a guest a process costs far more than on a machine, so only three are started (one to
-create the database, and the two daemons); what `ovs-vsctl init` and `ovs-appctl` would do is said to
-the daemons' sockets directly.
+create the database, and the two daemons); what ``ovs-vsctl init`` and ``ovs-appctl`` would do is said
+to the daemons' sockets directly.
 """
 
 import json
@@ -76,7 +76,7 @@ def _warp(directory: Path) -> None:
 
 
 def call_switch(directory: Path, method: str, parameters: list[Any]) -> Any:
-    """Have ovs-vswitchd do what `ovs-appctl` would ask of it, and return its answer."""
+    """Have ovs-vswitchd do what ``ovs-appctl`` would ask of it, and return its answer."""
     pid = (directory / "ovs-vswitchd.pid").read_text().strip()
     return _call(directory / f"ovs-vswitchd.{pid}.ctl", method, parameters)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import socket
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +20,6 @@ from testbed.engines.mininet.switches.daemons import OpenVSwitchError, call_swit
 from testbed.errors import UserError
 
 _VARIABLES = ("OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR")
-_PROGRAMS = ("ovs-vsctl", "ovs-ofctl", "ovs-vswitchd", "ovsdb-server", "ovsdb-tool")
 _NEVER_MS = 1_000_000_000
 
 
@@ -29,20 +27,9 @@ _NEVER_MS = 1_000_000_000
 class Settings:
     """What all bridges of a run share."""
 
-    controller: str | None
-    """The target of the OpenFlow controller, such as tcp:127.0.0.1:6653."""
+    controller: str | None  # the target of the OpenFlow controller, such as tcp:127.0.0.1:6653
+    # The kernel's; "netdev" is Open vSwitch's own, for a kernel that has none.
     datapath: str = "system"
-    """The kernel's; "netdev" is Open vSwitch's own, for a kernel that has none."""
-
-
-def check_installed() -> None:
-    """See that Open vSwitch is installed."""
-    for program in _PROGRAMS:
-        if shutil.which(program) is None:
-            raise UserError(
-                f"{program} is missing: run `apt-get install openvswitch-switch`, or choose the "
-                "engine simulate"
-            )
 
 
 @contextmanager
@@ -63,10 +50,10 @@ def running(directory: Path) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def vsctl(words: Sequence[str]) -> str:
+def vsctl(arguments: Sequence[str]) -> str:
     """Make one transaction, wait until it is carried out, and return what ovs-vsctl says."""
     done = subprocess.run(
-        ["ovs-vsctl", "--timeout=600", *words], capture_output=True, text=True, check=False
+        ["ovs-vsctl", "--timeout=600", *arguments], capture_output=True, text=True, check=False
     )
     if done.returncode or done.stderr:  # of a port that cannot be made it tells only so
         raise UserError(f"ovs-vsctl failed: {' '.join(done.stderr.split()) or done.returncode}")
@@ -90,27 +77,29 @@ def port_numbers() -> dict[str, int]:
 
 
 def datapath_statistics() -> str:
-    """What Open vSwitch counted, as `ovs-appctl dpctl/show` prints it."""
+    """What Open vSwitch counted, as ``ovs-appctl dpctl/show`` prints it."""
     return str(call_switch(Path(os.environ["OVS_RUNDIR"]), "dpctl/show", []))
 
 
-def quiet_words() -> list[str]:
+def quiet_arguments() -> list[str]:
     """Settings of the daemon: no statistics of ports, no forgetting of flows."""
     # Each would cost time again and again, with hundreds of ports.
     settings = ("stats-update-interval", "max-idle")
-    words = [f"other_config:{setting}={_NEVER_MS}" for setting in settings]
-    return ["--", "set", "Open_vSwitch", ".", *words]
+    arguments = [f"other_config:{setting}={_NEVER_MS}" for setting in settings]
+    return ["--", "set", "Open_vSwitch", ".", *arguments]
 
 
-def queues_words() -> list[str]:
-    """A quality of service that leaves queues alone; `bridge_words` refers to it."""
+def qos_arguments() -> list[str]:
+    """A quality of service that leaves queues alone; ``bridge_arguments`` refers to it."""
     return ["--", "--id=@queues", "create", "QoS", "type=linux-noop"]
 
 
-def bridge_words(name: str, dpid: int, ports: Mapping[str, int], settings: Settings) -> list[str]:
+def bridge_arguments(
+    name: str, dpid: int, ports: Mapping[str, int], settings: Settings
+) -> list[str]:
     """Make a bridge with its ports, where and how OpenFlow is to see them."""
-    words = ["--", "add-br", name, "--", "set", "bridge", name]
-    words += [
+    arguments = ["--", "add-br", name, "--", "set", "bridge", name]
+    arguments += [
         f"datapath_type={settings.datapath}",
         f"other_config:datapath-id={dpid:016x}",
         "other_config:disable-in-band=true",
@@ -118,11 +107,11 @@ def bridge_words(name: str, dpid: int, ports: Mapping[str, int], settings: Setti
         "protocols=OpenFlow13",
     ]
     if settings.controller:
-        words += ["--", f"--id=@controller-{name}", "create", "Controller"]
-        words += [f'target="{settings.controller}"', "max_backoff=1000", "inactivity_probe=0"]
-        words += ["--", "set", "bridge", name, f"controller=@controller-{name}"]
+        arguments += ["--", f"--id=@controller-{name}", "create", "Controller"]
+        arguments += [f'target="{settings.controller}"', "max_backoff=1000", "inactivity_probe=0"]
+        arguments += ["--", "set", "bridge", name, f"controller=@controller-{name}"]
     for interface, port in ports.items():
-        words += ["--", "add-port", name, interface]
-        words += ["--", "set", "interface", interface, f"ofport_request={port}"]
-        words += ["--", "set", "port", interface, "qos=@queues"]
-    return words
+        arguments += ["--", "add-port", name, interface]
+        arguments += ["--", "set", "interface", interface, f"ofport_request={port}"]
+        arguments += ["--", "set", "port", interface, "qos=@queues"]
+    return arguments
