@@ -74,6 +74,47 @@ class Count(NamedTuple):
     amount: int = 1
 
 
+@dataclass(frozen=True)
+class Figure:
+    """A number of a run's summary, by its key: what people call it, its unit, how it is written.
+
+    Tables show it unless it is not ``shown``, and those of a sweep only if it has a ``short`` heading.
+    """
+
+    key: str
+    label: str
+    unit: str = ""
+    form: str = ","  # a format specification; none for words
+    short: str = ""
+    shown: bool = True
+
+    @property
+    def title(self) -> str:
+        """The label with the unit."""
+        return f"{self.label} ({self.unit})" if self.unit else self.label
+
+    def text(self, value: Any) -> str:
+        """A value as tables show it; a dash if there is none."""
+        return "-" if value is None else format(value, self.form)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ratio(Figure):
+    """One key of a summary divided by another, of which at least one is a protocol's counter."""
+
+    form: str = ",.2f"
+    of: str
+    per: str
+    percent_of_n2: bool = False  # in per cent of the square of the number of processes
+
+    def value(self, summary: Mapping[str, Any]) -> float | None:
+        """The ratio, if both have been counted."""
+        if self.of not in summary or not summary.get(self.per):
+            return None
+        of, per, n = summary[self.of], summary[self.per], summary["nodes"]
+        return float(100 * of / per / n**2 if self.percent_of_n2 else of / per)
+
+
 class Note(NamedTuple):
     """Write down in the event log what nobody else can know: an event of this name, with its keys."""
 
@@ -136,6 +177,8 @@ class Protocol(ABC):
     """Whether lost packets and crashes of others make no difference, but for some delay."""
     optimistic: ClassVar[bool] = False
     """Whether it may lose messages: what it delivers is in order, and losses are no fault."""
+    figures: ClassVar[tuple[Figure, ...]] = ()
+    """What is shown of its counters: a ``Ratio``, or a ``Figure`` whose key is that of a counter."""
 
     @dataclass(frozen=True)
     class Settings:

@@ -7,10 +7,17 @@ from functools import lru_cache
 from itertools import combinations
 from typing import Any, ClassVar, Literal
 
-from .base import Count, Effects, Place, Protocol, Send
+from .base import Count, Effects, Figure, Place, Protocol, Ratio, Send
 from .wire import Message
 
 Groups = tuple[frozenset[int], ...]
+STAMP = Ratio(
+    "stamp_bytes_per_copy",
+    "stamp, bytes a copy",
+    form=",.1f",
+    of="stamp_bytes",
+    per="stamped_copies",
+)
 
 
 @lru_cache(maxsize=16)  # every process of a run asks the same
@@ -33,6 +40,7 @@ class Grouped(Protocol):
 
     needs_groups: ClassVar[bool] = True
     takes_subsets: ClassVar[bool] = True
+    figures: ClassVar[tuple[Figure, ...]] = (STAMP,)
 
     @dataclass(frozen=True)
     class Settings(Protocol.Settings):

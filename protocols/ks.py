@@ -26,8 +26,9 @@ from itertools import chain
 from operator import or_
 from typing import Any, ClassVar, NamedTuple
 
-from .base import Count, Deliver, Effects, Place, Send
+from .base import Count, Deliver, Effects, Figure, Place, Send
 from .holdback import HoldBack
+from .rst import OVERHEAD
 from .wire import Message, MessageId, WireError
 
 Dests = int  # a set of processes: process d is bit d
@@ -251,6 +252,7 @@ class KS(HoldBack):
     wire_id: ClassVar[int] = 4
     takes_subsets: ClassVar[bool] = True
     messages: ClassVar[tuple[type[KSMessage], ...]] = (KSMessage,)
+    figures: ClassVar[tuple[Figure, ...]] = OVERHEAD
 
     def __init__(self, place: Place, settings: Any = None) -> None:
         super().__init__(place, settings)

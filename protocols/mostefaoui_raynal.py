@@ -36,13 +36,14 @@ from .base import (
     Deliver,
     Discard,
     Effects,
+    Figure,
     Hold,
     Place,
     Send,
     SetTimer,
 )
-from .grouped import Grouped
-from .phases import Resynch, Stamped, count_resynch
+from .grouped import STAMP, Grouped
+from .phases import RESYNCHS, Resynch, Stamped, count_resynch
 from .wire import Message
 
 
@@ -53,6 +54,7 @@ class MostefaouiRaynal(Grouped):
     paper: ClassVar[str] = "Mostefaoui & Raynal 1993, section 4"
     wire_id: ClassVar[int] = 6
     messages: ClassVar[tuple[type[Message], ...]] = (Stamped, Resynch)
+    figures: ClassVar[tuple[Figure, ...]] = (STAMP, *RESYNCHS)
     needs_everybody: ClassVar[bool] = True
 
     @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from .base import Count, Deliver, Discard, Effects, Hold, Place, Protocol, Send
+from .base import Count, Deliver, Discard, Effects, Figure, Hold, Place, Protocol, Send
+from .grouped import STAMP
 from .wire import Message, WireError
 
 
@@ -55,6 +56,12 @@ class Resynch(Stamped):
     kind: ClassVar[int] = 2
 
 
+RESYNCHS = (
+    Figure("resynch_copies", "resynchs", "copies"),
+    Figure("resynch_bytes", "bytes of resynchs"),
+)
+
+
 def count_resynch(message: Resynch, copies: int) -> Effects:
     """What a resynch costs."""
     yield Count("resynchs")
@@ -69,6 +76,7 @@ class Phases(Protocol):
     paper: ClassVar[str] = "Mostefaoui & Raynal 1993, section 3.2"
     wire_id: ClassVar[int] = 8
     messages: ClassVar[tuple[type[Message], ...]] = (Stamped, Resynch)
+    figures: ClassVar[tuple[Figure, ...]] = (STAMP, *RESYNCHS)
     needs_everybody: ClassVar[bool] = True
 
     def __init__(self, place: Place, settings: Any = None) -> None:

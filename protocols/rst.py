@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import Count, Deliver, Effects, Place, Send
+from .base import Count, Deliver, Effects, Figure, Place, Ratio, Send
 from .holdback import HoldBack
 from .wire import Message, MessageId, WireError
 
@@ -59,6 +59,44 @@ class MatrixMessage(Message):
         return {"SENT": SENT.reshape(processes, processes), "dests": dests}
 
 
+# The overhead of Chandra et al.: what a copy carries and what a process keeps, in integers.
+OVERHEAD = (
+    Ratio(
+        "control_integers_per_message",
+        "integers of control information a copy",
+        form=",.1f",
+        of="control_integers",
+        per="control_copies",
+    ),
+    Ratio(
+        "control_percent_of_n2",
+        "control information a copy",
+        "% of n²",
+        shown=False,
+        of="control_integers",
+        per="control_copies",
+        percent_of_n2=True,
+    ),
+    Ratio(
+        "log_integers_mean",
+        "log, mean",
+        "integers",
+        shown=False,
+        of="log_integers",
+        per="log_events",
+    ),
+    Ratio(
+        "log_percent_of_n2",
+        "log, mean",
+        "% of n²",
+        shown=False,
+        of="log_integers",
+        per="log_events",
+        percent_of_n2=True,
+    ),
+)
+
+
 class RST(HoldBack):
     """A matrix of messages sent, to any set of destinations.
 
@@ -70,6 +108,7 @@ class RST(HoldBack):
     wire_id: ClassVar[int] = 3
     takes_subsets: ClassVar[bool] = True
     messages: ClassVar[tuple[type[Message], ...]] = (MatrixMessage,)
+    figures: ClassVar[tuple[Figure, ...]] = OVERHEAD
 
     def __init__(self, place: Place, settings: Any = None) -> None:
         super().__init__(place, settings)

@@ -19,7 +19,19 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from ..base import NS_PER_MS, SEQUENCE_BITS, Count, Discard, Effects, Note, Place, Send, SetTimer
+from ..base import (
+    NS_PER_MS,
+    SEQUENCE_BITS,
+    Count,
+    Discard,
+    Effects,
+    Figure,
+    Note,
+    Place,
+    Ratio,
+    Send,
+    SetTimer,
+)
 from ..wire import Message
 from .causality import Causality
 from .events import NUMBERS, Event, EventGossip, Recover
@@ -51,6 +63,18 @@ class Cluster(Causality):
     rests: ClassVar[bool] = False
     optimistic: ClassVar[bool] = True
     messages: ClassVar[tuple[type[Message], ...]] = (EventGossip, Event, Recover, *MANAGEMENT)
+    figures: ClassVar[tuple[Figure, ...]] = (
+        Ratio(
+            "gossip_message_bytes",
+            "bytes of a gossip message",
+            form=",.0f",
+            of="gossip_bytes",
+            per="gossip_messages",
+        ),
+        Figure("recovery_attempts", "lost events asked for"),
+        Figure("recovered", "of these recovered in time"),
+        Figure("tickets_granted", "tickets granted"),
+    )
     ring: ClassVar[type[Ring]] = Ring
     leases: ClassVar[type[Leases]] = Leases
 

@@ -56,8 +56,10 @@ from ..base import (
     Deliver,
     Discard,
     Effects,
+    Figure,
     Place,
     Protocol,
+    Ratio,
     SetTimer,
 )
 from ..wire import Message
@@ -89,6 +91,25 @@ class Daisy(EarlyRelays):
     rests: ClassVar[bool] = False
     repairs: ClassVar[bool] = True
     messages: ClassVar[tuple[type[Message], ...]] = (*MESSAGES, Stamped)
+    figures: ClassVar[tuple[Figure, ...]] = (
+        Ratio("broadcasts_per_message", "broadcasts a message", of="broadcasts", per="multicasts"),
+        Ratio(
+            "broadcast_control_bytes_per_copy",
+            "control information of a broadcast, bytes",
+            form=",.1f",
+            of="broadcast_control_bytes",
+            per="broadcast_copies",
+        ),
+        Ratio(
+            "copies_per_broadcast", "copies of a broadcast", of="broadcast_copies", per="broadcasts"
+        ),
+        Ratio(
+            "buffered_messages_mean",
+            "messages buffered at a process, mean",
+            of="buffered_messages",
+            per="buffer_samples",
+        ),
+    )
 
     @dataclass(frozen=True)
     class Settings(Protocol.Settings):

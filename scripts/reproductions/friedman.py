@@ -33,7 +33,7 @@ from rich.table import Table
 from testbed.commands.terminal import progress_bar
 from testbed.errors import UserError
 from testbed.experiment import read_document
-from testbed.report.trends import MEASURES
+from testbed.report.trends import TRENDS
 from testbed.sweep.points import Sweep, expand
 from testbed.sweep.runner import Swept, run_sweep
 
@@ -132,7 +132,7 @@ def _results(trends: pd.DataFrame, carried: pd.DataFrame, sizes: tuple[int, ...]
 
 def show_files(swept: Swept, carried: Swept) -> None:
     """Which file is which figure of the paper; one for each measure and data size."""
-    numbers = [f"{m.name}-payload-bytes-{d}" for m in MEASURES for d in DATA]
+    numbers = [f"{trend.name}-payload-bytes-{d}" for trend in TRENDS for d in DATA]
     names = {name: number for number, name in enumerate(numbers, FIRST_FIGURE)}
     print(f"figures: {swept.directory / 'figures'}")
     for file in swept.figures:

@@ -15,7 +15,7 @@ from rich.table import Table
 from testbed.commands.terminal import complain, console, exit_status, print_json
 from testbed.errors import UserError
 from testbed.experiment import read_document
-from testbed.node.meter import figures_of
+from testbed.figures import shown
 from testbed.runs.directory import read_json, read_manifest
 from testbed.sweep.points import flatten
 
@@ -111,19 +111,15 @@ def show(runs: Sequence[Compared], out: Console) -> None:
         table.add_row(key, *("-" if value is None else escape(str(value)) for value in values))
     table.add_section()
     shares = [ratios(run, runs[0]) for run in runs]
-    for label, key, form in figures_of(run.summary for run in runs):
-        first, *others = (_cell(run, key, form) for run in runs)
+    for figure in shown(run.summary for run in runs):
+        first, *others = (figure.text(run.summary.get(figure.key)) for run in runs)
         scaled = (
-            f"{cell} ×{share[key]:.2f}" if key in share else cell
+            f"{cell} ×{share[figure.key]:.2f}" if figure.key in share else cell
             for cell, share in zip(others, shares[1:], strict=True)
         )
-        table.add_row(label, first, *scaled)
+        table.add_row(figure.title, first, *scaled)
     table.add_row("network", *(run.network for run in runs))
     out.print(table)
-
-
-def _cell(run: Compared, key: str, form: str) -> str:
-    return form.format(run.summary[key]) if run.summary.get(key) is not None else "-"
 
 
 def _json(run: Compared, first: Compared) -> dict[str, Any]:

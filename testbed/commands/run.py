@@ -17,7 +17,7 @@ from testbed.commands.terminal import complain, console, exit_status, print_json
 from testbed.engines import choose_engine
 from testbed.errors import UserError
 from testbed.experiment import AUTO, ENGINES, load
-from testbed.node.meter import figures_of
+from testbed.figures import shown
 from testbed.run import Run, run_experiment
 from testbed.runs.directory import read_json
 
@@ -114,8 +114,8 @@ def show(runs: Sequence[Run], out: Console) -> None:
         names = [run.experiment.label.replace(", ", "\n") for run in runs]
     for name in names:
         table.add_column(name, justify="right")
-    for label, key, form in figures_of(run.summary for run in runs):
-        table.add_row(label, *(_cell(run.summary.get(key), form) for run in runs))
+    for figure in shown(run.summary for run in runs):
+        table.add_row(figure.title, *(figure.text(run.summary.get(figure.key)) for run in runs))
     out.print(table)
     for run in runs:
         if "fidelity" in run.manifest:
@@ -126,7 +126,3 @@ def show(runs: Sequence[Run], out: Console) -> None:
             out.print(f"  {sentence}", soft_wrap=True, markup=False)
     if len(runs) > 1 and all((run.path / "report.html").exists() for run in runs):
         out.print(f"comparison: {first.path.parent / 'report.html'}", soft_wrap=True)
-
-
-def _cell(value: Any, form: str) -> str:
-    return "-" if value is None else form.format(value)

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from testbed.commands.terminal import complain, console, exit_status, print_json, progress_bar
+from testbed.figures import swept_figures
 from testbed.runs.directory import read_manifest
 from testbed.sweep.points import Sweep, describe, dimensions, load_sweep
 
@@ -20,14 +21,6 @@ if TYPE_CHECKING:
     from testbed.sweep.runner import Swept
 
 WIDTH = 140  # of a table that goes to a file
-# (label, key of the summary)
-FIGURES = (
-    ("delay (ms)", "delay_ms_mean"),
-    ("delivery queue", "delivery_queue_mean"),
-    ("network load", "network_load_mean"),
-    ("bytes", "bytes"),
-    ("hops", "hops"),
-)
 
 
 def add_parser(commands: Any) -> None:
@@ -66,7 +59,7 @@ def command(options: argparse.Namespace) -> int:
     with progress_bar("sweep") as progress:
         swept = run_sweep(sweep, text, options.runs, options.master, notes.print, progress)
     failed = {describe(sweep, point): error for point, error in swept.failed.items()}
-    figures = draw(sweep, swept, [f"{point}: {error}" for point, error in failed.items()])
+    plots = draw(sweep, swept, [f"{point}: {error}" for point, error in failed.items()])
     if options.json:
         print_json(
             {
@@ -77,7 +70,7 @@ def command(options: argparse.Namespace) -> int:
             }
         )
     else:
-        show(sweep, swept, figures, console())
+        show(sweep, swept, plots, console())
     for point, error in failed.items():
         complain(f"failed: {point}: {error}")
     return exit_status([*swept.points["verdict"], *("unknown" for _ in failed)])
@@ -93,14 +86,14 @@ def draw(sweep: Sweep, swept: Swept, problems: list[str]) -> list[Path]:
     """Draw the trends and write the page of a sweep; the drawn files."""
     from testbed.report.trends import draw_trends, write_page
 
-    figures = draw_trends(swept.trends, swept.directory / "figures")
+    plots = draw_trends(swept.trends, swept.directory / "figures")
     versions = read_manifest(swept.directory / swept.points["run"].iloc[0])["versions"]
-    page = write_page(sweep.name, swept.points, swept.trends, figures, problems, versions)
+    page = write_page(sweep.name, swept.points, swept.trends, plots, problems, versions)
     (swept.directory / "report.html").write_text(page, encoding="utf-8")
-    return figures
+    return plots
 
 
-def show(sweep: Sweep, swept: Swept, figures: list[Path], out: Console) -> None:
+def show(sweep: Sweep, swept: Swept, plots: list[Path], out: Console) -> None:
     """The means of the main figures, then where everything is."""
     if not out.is_terminal:
         out.width = WIDTH
@@ -113,8 +106,8 @@ def show(sweep: Sweep, swept: Swept, figures: list[Path], out: Console) -> None:
     wrong = swept.points[swept.points["verdict"] != "valid"]
     for run, verdict in zip(wrong["run"], wrong["verdict"], strict=True):
         out.print(f"causal order {verdict}: {swept.directory / run}", soft_wrap=True)
-    if figures:
-        out.print(f"figures: {len(figures)} in {swept.directory / 'figures'}", soft_wrap=True)
+    if plots:
+        out.print(f"plots: {len(plots)} in {swept.directory / 'figures'}", soft_wrap=True)
     out.print(f"report: {swept.directory / 'report.html'}", soft_wrap=True)
     out.print(f"results: {swept.directory}", soft_wrap=True)
 
@@ -127,11 +120,12 @@ def table_of(trends: pd.DataFrame) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for key in keys:
         table.add_column(short(key), justify="left" if key == "protocol" else "right")
-    for label in ("runs", "valid", *(label for label, _ in FIGURES)):
+    figures = swept_figures(trends["figure"])
+    for label in ("runs", "valid", *(figure.short for figure in figures)):
         table.add_column(label, justify="right")
     for values, group in trends.groupby(keys, dropna=False, sort=False):
         rows = group.set_index("figure")
-        means = (spread(rows, key) for _, key in FIGURES)
+        means = (spread(rows, figure.key) for figure in figures)
         valid = f"{rows['mean']['valid']:.0%}"
         table.add_row(*map(str, values), str(rows["runs"].max()), valid, *means)
     return table

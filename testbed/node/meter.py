@@ -4,56 +4,13 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from testbed.protocols import Message
-
-# (label, key of the summary, format)
-FIGURES: tuple[tuple[str, str, str], ...] = (
-    ("causal order", "verdict", "{}"),
-    ("messages multicast", "multicasts", "{:,}"),
-    ("deliveries", "deliveries", "{:,}"),
-    ("delay, mean (ms)", "delay_ms_mean", "{:,.3f}"),
-    ("of this not for causal order (ms)", "added_delay_ms_mean", "{:,.3f}"),
-    ("delay, max (ms)", "delay_ms_max", "{:,.3f}"),
-    ("delivery queue, mean", "delivery_queue_mean", "{:,.3f}"),
-    ("delivery queue, max", "delivery_queue_max", "{:,}"),
-    ("network load, mean (packets)", "network_load_mean", "{:,.1f}"),
-    ("link queue, max (packets)", "link_queue_max", "{:,}"),
-    ("messages sent (fragments)", "messages", "{:,}"),
-    ("bytes sent", "bytes", "{:,}"),
-    ("of these control information", "control_bytes", "{:,}"),
-    ("hops", "hops", "{:,}"),
-    ("integers of control information a copy", "control_integers_per_message", "{:,.1f}"),
-    ("stamp, bytes a copy", "stamp_bytes_per_copy", "{:,.1f}"),
-    ("broadcasts a message", "broadcasts_per_message", "{:,.2f}"),
-    ("control information of a broadcast, bytes", "broadcast_control_bytes_per_copy", "{:,.1f}"),
-    ("copies of a broadcast", "copies_per_broadcast", "{:,.2f}"),
-    ("messages buffered at a process, mean", "buffered_messages_mean", "{:,.2f}"),
-    ("delay within groups, mean (ms)", "delay_within_groups_ms_mean", "{:,.3f}"),
-    ("delay across groups, mean (ms)", "delay_across_groups_ms_mean", "{:,.3f}"),
-    ("until a crash was over, max (ms)", "recovery_ms_max", "{:,.3f}"),
-    ("resynchs (copies)", "resynch_copies", "{:,}"),
-    ("bytes of resynchs", "resynch_bytes", "{:,}"),
-    ("deliveries lost", "lost_deliveries", "{:,}"),
-    ("bytes of a gossip message", "gossip_message_bytes", "{:,.0f}"),
-    ("lost events asked for", "recovery_attempts", "{:,}"),
-    ("of these recovered in time", "recovered", "{:,}"),
-    ("tickets granted", "tickets_granted", "{:,}"),
-    ("ticket conflicts", "ticket_conflicts", "{:,}"),
-)
-
-
-def figures_of(
-    summaries: Iterable[Mapping[str, Any]],
-) -> list[tuple[str, str, str]]:
-    """The figures that these runs have; some belong to one protocol only."""
-    known = set().union(*summaries)
-    return [figure for figure in FIGURES if figure[1] in known]
+from testbed.protocols import Message, Protocol, Ratio
 
 
 class Meter:
@@ -137,12 +94,17 @@ class Carried:
 
 
 def summarise(
-    processes: int, duration: int, meter: Meter, sent: Sent, carried: Carried
+    protocol: type[Protocol],
+    processes: int,
+    duration: int,
+    meter: Meter,
+    sent: Sent,
+    carried: Carried,
 ) -> dict[str, Any]:
     """A run's figures, one flat object; ``duration`` in nanoseconds."""
     duration = max(1, duration)
     delays = np.asarray(meter.delays) / 1e6 if meter.delays else np.zeros(1)
-    return {
+    summary = {
         "nodes": processes,
         "multicasts": meter.multicasts,
         "deliveries": meter.deliveries,
@@ -167,28 +129,7 @@ def summarise(
         "packets_duplicated": carried.duplicated,
         **{f"discarded_{reason}": count for reason, count in sorted(meter.discarded.items())},
         **dict(sorted(meter.counted.items())),
-        **_overhead(meter, processes),
     }
-
-
-def _overhead(meter: Meter, processes: int) -> dict[str, float]:
-    """Means of what some protocols count; integers also as per cent of n²."""
-    figures, counted = {}, meter.counted
-    if copies := counted["control_copies"]:
-        figures["control_integers_per_message"] = counted["control_integers"] / copies
-        figures["control_percent_of_n2"] = 100 * counted["control_integers"] / copies / processes**2
-    if copies := counted["stamped_copies"]:
-        figures["stamp_bytes_per_copy"] = counted["stamp_bytes"] / copies
-    if copies := counted["broadcast_copies"]:
-        per_copy = counted["broadcast_control_bytes"] / copies
-        figures["broadcast_control_bytes_per_copy"] = per_copy
-        figures["broadcasts_per_message"] = counted["broadcasts"] / max(1, meter.multicasts)
-        figures["copies_per_broadcast"] = copies / counted["broadcasts"]
-    if samples := counted["buffer_samples"]:
-        figures["buffered_messages_mean"] = counted["buffered_messages"] / samples
-    if messages := counted["gossip_messages"]:
-        figures["gossip_message_bytes"] = counted["gossip_bytes"] / messages
-    if events := counted["log_events"]:
-        figures["log_integers_mean"] = counted["log_integers"] / events
-        figures["log_percent_of_n2"] = 100 * counted["log_integers"] / events / processes**2
-    return figures
+    ratios = (figure for figure in protocol.figures if isinstance(figure, Ratio))
+    values = {ratio.key: ratio.value(summary) for ratio in ratios}
+    return summary | {key: value for key, value in values.items() if value is not None}

@@ -1,4 +1,4 @@
-"""Reports: the figures of runs as files, and one page for each run or comparison of runs."""
+"""Reports: plots of runs as files, and one page for each run or comparison of runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAGE = "report.html"
 def write_reports(
     paths: Sequence[Path], output: Path | None = None, progress: Progress = lambda *_: None
 ) -> list[Path]:
-    """Write the page and the figures of each run and, of several, one page that compares them.
+    """Write the page and the plots of each run and, of several, one page that compares them.
 
     The comparison goes to ``output``, or to the directory that all the runs are in; its page is the
     last of those returned.
@@ -57,14 +57,14 @@ def _write(
     directory: Path, runs: Sequence[Results], names: Sequence[str], tick: Callable[[int, int], None]
 ) -> Path:
     from testbed.report.page import write_page
-    from testbed.report.plots import FIGURES_DRAWN, pictures
+    from testbed.report.plots import PLOTS, draw_plots
 
-    steps = len(FIGURES_DRAWN) + 1
+    steps = len(PLOTS) + 1
     drawn = []
-    for step, (_, picture) in enumerate(pictures(runs, names)):
+    for step, (_, plot) in enumerate(draw_plots(runs, names)):
         tick(step, steps)
-        if picture is not None:
-            drawn.append(picture)
+        if plot is not None:
+            drawn.append(plot)
     page = directory / PAGE
     pages = {
         name: os.path.relpath(run.path.resolve() / PAGE, directory.resolve())
@@ -74,9 +74,9 @@ def _write(
     text = write_page(runs, names, drawn, pages)
     tick(steps, steps)
     (directory / "figures").mkdir(parents=True, exist_ok=True)
-    for picture in drawn:
-        _replace(directory / "figures" / f"{picture.name}.svg", picture.svg)
-        _replace(directory / "figures" / f"{picture.name}.png", picture.png)
+    for plot in drawn:
+        _replace(directory / "figures" / f"{plot.name}.svg", plot.svg)
+        _replace(directory / "figures" / f"{plot.name}.png", plot.png)
     _replace(page, text.encode())
     return page
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from string import Template
 
 from testbed import __version__
-from testbed.report.plots import Picture
+from testbed.report.plots import Plot
 from testbed.report.spacetime import EVENTS, pack
 from testbed.report.tables import (
     busiest_links,
@@ -35,14 +35,14 @@ UNRECORDED = (
 def write_page(
     runs: Sequence[Results],
     names: Sequence[str],
-    pictures: Sequence[Picture],
+    plots: Sequence[Plot],
     pages: Mapping[str, str],
 ) -> str:
     """The page of these runs; ``pages`` are links to the page of each, by name."""
     sections = {
         "Results": _side_by_side(figures_table(runs, names), verdicts_table(runs, names)),
         "What was run": _what_was_run(runs, names, pages),
-        "Figures": _pictures(runs, names, pictures),
+        "Plots": _plots(runs, names, plots),
         "Space-time diagram": _diagrams(runs, names),
         "Tables": _tables(runs, names),
         "Versions": versions_table(runs, names),
@@ -104,20 +104,20 @@ def _relative(path: Path) -> str:
     return Path(*path.resolve().parts[-3:]).as_posix().lstrip("/")
 
 
-def _pictures(runs: Sequence[Results], names: Sequence[str], pictures: Sequence[Picture]) -> str:
-    figures = []
-    for number, picture in enumerate(pictures, 1):
-        image = base64.b64encode(picture.svg).decode()
-        wide = ' class="wide"' if picture.wide else ""
-        caption = escape(picture.caption)
-        figures.append(
-            f'<figure id="{picture.name}"{wide}>'
+def _plots(runs: Sequence[Results], names: Sequence[str], plots: Sequence[Plot]) -> str:
+    parts = []
+    for number, plot in enumerate(plots, 1):
+        image = base64.b64encode(plot.svg).decode()
+        wide = ' class="wide"' if plot.wide else ""
+        caption = escape(plot.caption)
+        parts.append(
+            f'<figure id="{plot.name}"{wide}>'
             f'<img src="data:image/svg+xml;base64,{image}" alt="{caption}">'
             f"<figcaption><b>Figure {number}.</b> {caption}</figcaption></figure>"
         )
     bare = [name for run, name in zip(runs, names, strict=True) if run.hops.empty]
     note = UNRECORDED.format(escape(", ".join(bare))) if bare else ""
-    return f'{note}<div class="figures">{"".join(figures)}</div>'
+    return f'{note}<div class="figures">{"".join(parts)}</div>'
 
 
 def _diagrams(runs: Sequence[Results], names: Sequence[str]) -> str:

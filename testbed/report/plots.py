@@ -1,4 +1,4 @@
-"""The figures of one run, or of several side by side: delays, queues, load, bytes."""
+"""Plots of one run, or of several side by side: delays, queues, load, bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from testbed.node.meter import FIGURES
+from testbed.figures import shown
 from testbed.protocols.wire import HEADER
 from testbed.report.links import draw_links
 from testbed.report.snapshot import draw_snapshot
@@ -33,8 +33,8 @@ Runs = Sequence[Results]
 
 
 @dataclass(frozen=True)
-class Picture:
-    """A figure as it goes to disk and into the page."""
+class Plot:
+    """A plot as it goes to disk and into the page."""
 
     name: str
     caption: str
@@ -43,9 +43,9 @@ class Picture:
     png: bytes
 
 
-def pictures(runs: Runs, names: Sequence[str]) -> Iterator[tuple[str, Picture | None]]:
-    """Every figure by name, or None where these runs have nothing to show in it."""
-    for name, (draw, caption) in FIGURES_DRAWN.items():
+def draw_plots(runs: Runs, names: Sequence[str]) -> Iterator[tuple[str, Plot | None]]:
+    """Every plot by name, or None where these runs have nothing to show in it."""
+    for name, (draw, caption) in PLOTS.items():
         with styled():
             figure = draw(runs, names)
             if figure is None:
@@ -54,7 +54,7 @@ def pictures(runs: Runs, names: Sequence[str]) -> Iterator[tuple[str, Picture | 
             svg = render(figure, "svg")
             figure.set_layout_engine("none")  # the layout is settled; working it out takes long
             png = render(figure, "png")
-        yield name, Picture(name, caption, figure.get_figwidth() > COLUMN, svg, png)
+        yield name, Plot(name, caption, figure.get_figwidth() > COLUMN, svg, png)
 
 
 def draw_delays(runs: Runs, names: Sequence[str]) -> Figure | None:
@@ -162,9 +162,9 @@ def draw_bytes(runs: Runs, names: Sequence[str]) -> Figure | None:
 def draw_ratios(runs: Runs, names: Sequence[str]) -> Figure | None:
     """The figures of every run as multiples of the first one's."""
     rows = [
-        (name, [float(run.summary[key]) for run in runs])
-        for name, key, form in FIGURES
-        if form != "{}" and all(run.summary.get(key, 0) for run in runs)
+        (figure.title, [float(run.summary[figure.key]) for run in runs])
+        for figure in shown(run.summary for run in runs)
+        if figure.form and all(run.summary.get(figure.key, 0) for run in runs)
     ]
     rows = [(label, values) for label, values in rows if len(set(values)) > 1]
     if len(runs) < 2 or not rows:
@@ -280,7 +280,7 @@ def _ratio_axis(axes: Axes, ratios: Values, base: str) -> None:
 
 
 Draw = Callable[[Runs, Sequence[str]], "Figure | None"]
-FIGURES_DRAWN: dict[str, tuple[Draw, str]] = {
+PLOTS: dict[str, tuple[Draw, str]] = {
     "ratios": (
         draw_ratios,
         "The runs’ figures as multiples of the first run’s. Figures that are zero in a run, or "

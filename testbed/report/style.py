@@ -1,7 +1,7 @@
-"""The look of all figures: sizes of a paper's columns, colours and marks that survive a grey print.
+"""The look of all plots: sizes of a paper's columns, colours and marks that survive a grey print.
 
 Runs differ by colour (Okabe and Ito's), line style and mark at once, so that no reader and no
-printer depends on one of them alone. The same figure comes out as the same bytes.
+printer depends on one of them alone. The same plot comes out as the same bytes.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLUMN = 3.4
-"""Width of a figure for one column of a paper, in inches."""
+"""Width of a plot for one column of a paper, in inches."""
 PAGE = 7.0
-"""Width of a figure across both columns."""
+"""Width of a plot across both columns."""
 GREY, PALE = "#595959", "#D0D0D0"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2)))
@@ -119,7 +119,7 @@ def save(figure: Figure, directory: Path, name: str) -> None:
 
 
 def legend(figure: Figure, axes: Axes) -> None:
-    """Name what is drawn, above the figure, if there is more than one thing to tell apart."""
+    """Name what is drawn, above the plot, if there is more than one thing to tell apart."""
     handles, names = axes.get_legend_handles_labels()
     if len(names) > 1:
         columns = len(names) if len(names) < 5 else 3

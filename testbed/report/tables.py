@@ -9,7 +9,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from testbed.check.fidelity import Fidelity
-from testbed.node.meter import figures_of
+from testbed.figures import shown
+from testbed.protocols import Figure
 from testbed.runs.results import Results
 from testbed.sweep.points import flatten
 from testbed.topologies import describe, has_cycle
@@ -48,12 +49,11 @@ def verdicts_table(runs: Runs, names: Sequence[str]) -> str:
 
 def figures_table(runs: Runs, names: Sequence[str]) -> str:
     """The figures side by side, as `testbed run` prints them."""
-    rows = []
-    for label, key, form in figures_of(run.summary for run in runs):
-        if key == "verdict":
-            continue  # it stands among the verdicts, with its reasons
-        values = [run.summary.get(key) for run in runs]
-        rows.append([escape(label), *(_form(form, value) for value in values)])
+    rows = [
+        [escape(figure.title), *(_figure(figure, run.summary.get(figure.key)) for run in runs)]
+        for figure in shown(run.summary for run in runs)
+        if figure.key != "verdict"  # it stands among the verdicts, with its reasons
+    ]
     return _table(["", *map(escape, names)], rows, kinds=" " + "n" * len(runs))
 
 
@@ -226,8 +226,8 @@ def _settings(run: Results) -> dict[str, str]:
     }
 
 
-def _form(form: str, value: object) -> str:
-    return "–" if value is None else escape(form.format(value))
+def _figure(figure: Figure, value: object) -> str:
+    return "–" if value is None else escape(figure.text(value))
 
 
 def _number(value: object) -> str:

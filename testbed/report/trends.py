@@ -1,9 +1,10 @@
-"""The figures and the page of a sweep: what changes as one key grows, a curve for each protocol.
+"""The plots and the page of a sweep: what changes as one key grows, a curve for each protocol.
 
-The figures are those of Friedman & Manor (2004), Figs. 3-17: message delay, messages and bytes, hops,
-delivery queues and network load over the system size, one figure for each data size. Any sweep has
+The plots are those of Friedman & Manor (2004), Figs. 3-17: message delay, messages and bytes, hops,
+delivery queues and network load over the system size, one plot for each data size. Any sweep has
 them: x is ``topology.nodes`` if that is swept, else the numeric key with most values, and there is
-one figure for each combination of the other keys. Bars are 95 % confidence intervals over seeds.
+one plot for each combination of the other keys. A figure that a protocol declares for sweeps has a
+plot of its own. Bars are 95 % confidence intervals over seeds.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from string import Template
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from testbed import __version__
+from testbed.figures import swept_figures, table
 from testbed.report.style import PAGE, legend, look, new_figure, render, styled
 from testbed.runs.directory import safe_name
 from testbed.sweep.points import dimensions
@@ -35,40 +37,34 @@ are in <code>points.parquet</code>, all means in <code>trends.parquet</code>.</p
 WIDE = 20  # where values differ by more than this factor, their axis is logarithmic
 
 
-class Measure(NamedTuple):
-    """What one figure shows: a panel for each (key of the summary, label)."""
+class Trend(NamedTuple):
+    """What one plot shows: a panel for each figure, by key."""
 
     name: str
     title: str
-    panels: tuple[tuple[str, str], ...]
+    keys: tuple[str, ...]
 
 
-MEASURES = (
-    Measure(
-        "delay", "message delay", (("delay_ms_mean", "mean (ms)"), ("delay_ms_max", "max (ms)"))
-    ),
-    Measure("messages", "messages sent", (("messages", "IP fragments"), ("bytes", "bytes"))),
-    Measure("hops", "hop count", (("hops", "hops"),)),
-    Measure(
-        "delivery-queue",
-        "delivery queue",
-        (("delivery_queue_mean", "mean (messages)"), ("delivery_queue_max", "max (messages)")),
-    ),
-    Measure(
-        "network-load",
-        "network load",
-        (
-            ("network_load_mean", "mean on all links (packets)"),
-            ("link_queue_max", "longest link queue (packets)"),
-        ),
-    ),
+TRENDS = (
+    Trend("delay", "message delay", ("delay_ms_mean", "delay_ms_max")),
+    Trend("messages", "messages sent", ("messages", "bytes")),
+    Trend("hops", "hop count", ("hops",)),
+    Trend("delivery-queue", "delivery queue", ("delivery_queue_mean", "delivery_queue_max")),
+    Trend("network-load", "network load", ("network_load_mean", "link_queue_max")),
 )
 
 
-def draw_trends(trends: pd.DataFrame, directory: Path) -> list[Path]:
-    """Draw every measure for every combination as SVG and PNG; the SVG files.
+def trends_in(trends: pd.DataFrame) -> list[Trend]:
+    """What is drawn of a sweep: the above, and what else its protocols declare for sweeps."""
+    drawn = {key for trend in TRENDS for key in trend.keys}
+    own = (figure for figure in swept_figures(trends["figure"]) if figure.key not in drawn)
+    return [*TRENDS, *(Trend(figure.key, figure.label, (figure.key,)) for figure in own)]
 
-    A sweep over seeds and protocols alone has nothing to put on the x axis, and no figures.
+
+def draw_trends(trends: pd.DataFrame, directory: Path) -> list[Path]:
+    """Draw every trend for every combination as SVG and PNG; the SVG files.
+
+    A sweep over seeds and protocols alone has nothing to put on the x axis, and no plots.
     """
     x = x_key(trends)
     if x is None:
@@ -78,11 +74,11 @@ def draw_trends(trends: pd.DataFrame, directory: Path) -> list[Path]:
     groups = trends.groupby(others, dropna=False, sort=False) if others else [((), trends)]
     files = []
     with styled():
-        for measure in MEASURES:
+        for trend in trends_in(trends):
             for values, group in groups:
                 words = [f"{short(k)} {_text(v)}" for k, v in zip(others, values, strict=True)]
-                file = directory / f"{safe_name('-'.join([measure.name, *words]))}.svg"
-                figure = _draw(measure, group, x, ", ".join([measure.title, *words]))
+                file = directory / f"{safe_name('-'.join([trend.name, *words]))}.svg"
+                figure = _draw(trend, group, x, ", ".join([trend.title, *words]))
                 for suffix in ("svg", "png"):
                     file.with_suffix(f".{suffix}").write_bytes(render(figure, suffix))
                 files.append(file)
@@ -107,14 +103,14 @@ def short(key: str) -> str:
     return " ".join(words or [first]).replace("_", " ")
 
 
-def _draw(measure: Measure, group: pd.DataFrame, x: str, title: str) -> Any:
-    figure = new_figure(PAGE * len(measure.panels) / 2, HEIGHT)
-    panels = figure.subplots(1, len(measure.panels), squeeze=False)[0]
+def _draw(trend: Trend, group: pd.DataFrame, x: str, title: str) -> Any:
+    figure = new_figure(PAGE * len(trend.keys) / 2, HEIGHT)
+    panels = figure.subplots(1, len(trend.keys), squeeze=False)[0]
     panels[0].set_title(title, loc="left")
-    for axes, (key, label) in zip(panels, measure.panels, strict=True):
+    for axes, key in zip(panels, trend.keys, strict=True):
         _panel(axes, group[group["figure"] == key], x)
         axes.set_xlabel("system size (nodes)" if x == SIZE else short(x))
-        axes.set_ylabel(label)
+        axes.set_ylabel(table()[key].title)
     legend(figure, panels[0])
     return figure
 
@@ -150,18 +146,16 @@ def write_page(
     name: str,
     points: pd.DataFrame,
     trends: pd.DataFrame,
-    figures: Sequence[Path],
+    plots: Sequence[Path],
     problems: Sequence[str],
     versions: Mapping[str, str],
 ) -> str:
-    """The page of a sweep: figures, all means, how to run it again, with which versions."""
+    """The page of a sweep: plots, all means, how to run it again, with which versions."""
     wrong = points[points["verdict"] != "valid"]
     faults = [f"causal order {v}: {r}" for v, r in zip(wrong["verdict"], wrong["run"], strict=True)]
     sections = {
         "What went wrong": "".join(f"<p>{escape(fault)}</p>" for fault in (*faults, *problems)),
-        "Figures": f'<div class="figures">{"".join(map(_picture, figures))}</div>'
-        if figures
-        else "",
+        "Plots": _plots(plots, trends),
         "Means": _table(trends),
         "How to run it again": _AGAIN,
         "Versions": f"<p>{escape(', '.join(f'{k} {v}' for k, v in versions.items()))}</p>",
@@ -181,28 +175,30 @@ def write_page(
     )
 
 
-def _picture(file: Path) -> str:
-    data = base64.b64encode(file.read_bytes()).decode()
-    image = f'<img src="data:image/svg+xml;base64,{data}" alt="{escape(file.stem)}">'
-    narrow = any(file.name.startswith(m.name) for m in MEASURES if len(m.panels) == 1)
-    return f"<figure>{image}</figure>\n" if narrow else f'<figure class="wide">{image}</figure>\n'
+def _plots(drawn: Sequence[Path], trends: pd.DataFrame) -> str:
+    narrow = tuple(trend.name for trend in trends_in(trends) if len(trend.keys) == 1)
+    parts = []
+    for file in drawn:
+        data = base64.b64encode(file.read_bytes()).decode()
+        image = f'<img src="data:image/svg+xml;base64,{data}" alt="{escape(file.stem)}">'
+        wide = "" if file.name.startswith(narrow) else ' class="wide"'
+        parts.append(f"<figure{wide}>{image}</figure>\n")
+    return f'<div class="figures">{"".join(parts)}</div>' if parts else ""
 
 
 def _table(trends: pd.DataFrame) -> str:
     keys = [*dimensions(trends, first=x_key(trends)), "protocol"]
-    panels = [(key, f"{m.title}, {label}") for m in MEASURES for key, label in m.panels]
-    head = "".join(
-        f"<th>{escape(h)}</th>"
-        for h in [*map(short, keys), "runs", "valid", *dict(panels).values()]
-    )
+    figures = [table()[key] for trend in trends_in(trends) for key in trend.keys]
+    titles = [*map(short, keys), "runs", "valid", *(figure.title for figure in figures)]
+    head = "".join(f"<th>{escape(title)}</th>" for title in titles)
     lines = []
     for values, group in trends.groupby(keys, dropna=False, sort=False):
         rows = group.set_index("figure")
         cells = [*map(_text, values), str(rows["runs"].max()), f"{rows['mean']['valid']:.0%}"]
-        cells += [spread(rows, key) for key, _ in panels]
+        cells += [spread(rows, figure.key) for figure in figures]
         lines.append(f"<tr>{''.join(f'<td>{escape(c)}</td>' for c in cells)}</tr>")
-    table = f"<thead><tr>{head}</tr></thead>\n<tbody>{''.join(lines)}</tbody>"
-    return f'<div class="scroll"><table>{table}</table></div>'
+    body = f"<thead><tr>{head}</tr></thead>\n<tbody>{''.join(lines)}</tbody>"
+    return f'<div class="scroll"><table>{body}</table></div>'
 
 
 def spread(rows: pd.DataFrame, figure: str) -> str:

@@ -36,6 +36,7 @@ from testbed.engines import choose_engine
 from testbed.errors import UserError
 from testbed.experiment import Experiment, fits, key_types, naming_key, parse, read_document
 from testbed.experiment.seeds import stream
+from testbed.figures import GIVEN
 from testbed.progress import Progress
 from testbed.run import run_experiment
 from testbed.runs.directory import read_json, read_manifest
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
 
 CONFIDENCE = 0.95
 TREND_COLUMNS = ("protocol", "figure", "mean", "half_width", "runs")
-_GIVEN = ("nodes", "seed")  # numbers of a summary that were put in, not measured
 
 
 def _no_progress(stage: str, done: int, of: int) -> None:
@@ -304,7 +304,8 @@ def averages(points: pd.DataFrame) -> pd.DataFrame:
 
     keys = list(points.columns[: points.columns.get_loc("protocol")])
     numbers = points.select_dtypes("number").columns
-    figures = [name for name in numbers if name not in (*keys, *_GIVEN)]
+    given = [*keys, *(figure.key for figure in GIVEN)]
+    figures = [name for name in numbers if name not in given]
     long = points.melt([*keys, "protocol"], figures, var_name="figure").dropna(subset="value")
     groups = long.groupby([*keys, "protocol", "figure"], dropna=False, sort=False)["value"]
     found = groups.agg(["mean", "sem", "count"]).reset_index()

@@ -25,6 +25,7 @@ from testbed.faults import Condition
 from testbed.node.meter import Carried
 from testbed.packets.framing import ETHERNET
 from testbed.packets.pcap import Packets
+from testbed.protocols import Overlay
 from testbed.runs.directory import RunDirectory
 from testbed.runs.events import EventLog
 from tests.packets.captures import write_capture
@@ -113,7 +114,7 @@ def test_whatever_the_emulation_dropped_makes_a_run_suspect(where: str, tmp_path
     directory = RunDirectory.create(tmp_path, "suspect", "run")
     write_capture(directory.path / "packets" / "capture-0000.pcap", [])
     (directory.path / "emulation.json").write_text(json.dumps(raw))
-    assert summarise_emulation(Network(line(), None), directory)["fidelity"] == "suspect"
+    assert summarise_emulation(Overlay, Network(line(), None), directory)["fidelity"] == "suspect"
     assert directory.manifest["counters"][where] == 1
 
 

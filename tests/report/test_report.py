@@ -1,4 +1,4 @@
-"""Figures and pages: what is drawn, and what a person finds by pointing at it."""
+"""Plots and pages: what is drawn, and what a person finds by pointing at it."""
 
 import json
 import random
@@ -33,7 +33,7 @@ def triangle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def bare_page(run: Path) -> Path:
-    """A run's page without figures, which take seconds to draw."""
+    """A run's page without plots, which take seconds to draw."""
     page = run / "bare.html"
     page.write_text(write_page([results.load(run)], ["small"], [], {}))
     return page
@@ -91,23 +91,23 @@ def test_a_report_leaves_figures_and_one_page(tmp_path: Path) -> None:
 
 
 def test_the_same_runs_give_the_same_bytes(tmp_path: Path) -> None:
-    def drawn() -> list[tuple[str, plots.Picture | None]]:
+    def drawn() -> list[tuple[str, plots.Plot | None]]:
         runs = [results.load(tmp_path / name) for name in ("overlay", "timestamp")]
-        return list(plots.pictures(runs, ["overlay", "timestamp"]))
+        return list(plots.draw_plots(runs, ["overlay", "timestamp"]))
 
     write_run(tmp_path / "overlay", TRIANGLE[:5], protocol="overlay")
     run = write_run(tmp_path / "timestamp")
     first = drawn()
     assert first == drawn()
-    assert all(picture for _, picture in first)
+    assert all(plot for _, plot in first)
     assert bare_page(run).read_bytes() == bare_page(run).read_bytes()
 
 
 def test_several_runs_get_a_page_that_compares_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    drawn = {"ratios": plots.FIGURES_DRAWN["ratios"]}  # all of them take long
-    monkeypatch.setattr(plots, "FIGURES_DRAWN", drawn)
+    drawn = {"ratios": plots.PLOTS["ratios"]}  # all of them take long
+    monkeypatch.setattr(plots, "PLOTS", drawn)
     runs = [write_run(tmp_path / name, protocol=name) for name in ("overlay", "timestamp")]
     # With the same figures there would be nothing to compare.
     summary = json.loads((runs[1] / "summary.json").read_text())
@@ -135,7 +135,7 @@ def test_runs_are_told_apart_by_the_first_thing_that_differs(tmp_path: Path) -> 
 def test_pages_are_called_as_the_runs_were_called(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plots, "FIGURES_DRAWN", {})
+    monkeypatch.setattr(plots, "PLOTS", {})
     monkeypatch.chdir(tmp_path)
     one, other = (write_run(Path("runs") / name) for name in ("one", "other"))
     pages = write_reports([one, other, one])

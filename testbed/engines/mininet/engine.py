@@ -40,4 +40,5 @@ class MininetEngine(Emulation):
         from testbed.engines.mininet.summary import summarise_emulation
 
         emulate(directory.path, progress)
-        return summarise_emulation(scenario.network, directory)
+        protocol = scenario.experiment.protocol
+        return summarise_emulation(protocol, scenario.network, directory)

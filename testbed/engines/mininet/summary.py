@@ -9,10 +9,13 @@ from testbed.check.fidelity import Troubles, judge, replay
 from testbed.experiment.network import Network
 from testbed.node.meter import Meter, Sent, summarise
 from testbed.packets.pcap import read_packets
+from testbed.protocols import Protocol
 from testbed.runs.directory import RunDirectory, read_json
 
 
-def summarise_emulation(network: Network, directory: RunDirectory) -> dict[str, Any]:
+def summarise_emulation(
+    protocol: type[Protocol], network: Network, directory: RunDirectory
+) -> dict[str, Any]:
     """The summary, as the simulator gives it; how true the network was goes into the manifest."""
     raw = read_json(directory.path / "emulation.json", "the emulation did not end well")
     interfaces = {int(index): tuple(ends) for index, ends in raw["interfaces"].items()}
@@ -40,6 +43,6 @@ def summarise_emulation(network: Network, directory: RunDirectory) -> dict[str, 
             setattr(sent, key, getattr(sent, key) + value)
     meter = Meter.merged(host["meter"] for host in raw["hosts"])
     end = int(packets.time.max()) - raw["start_unix_ns"] if len(packets) else 0
-    summary = summarise(network.processes, end, meter, sent, carried)
+    summary = summarise(protocol, network.processes, end, meter, sent, carried)
     del summary["packets_duplicated"]  # netem does not count them
     return {**summary, "malformed": malformed, "fidelity": fidelity.verdict}

@@ -106,7 +106,12 @@ class Simulation:
         """The run's figures."""
         network = self.network
         return summarise(
-            len(self.nodes), network.scheduler.now, self.meter, network.sent, network.carried()
+            self.scenario.experiment.protocol,
+            len(self.nodes),
+            network.scheduler.now,
+            self.meter,
+            network.sent,
+            network.carried(),
         )
 
     def _schedule(self) -> None:

@@ -74,7 +74,8 @@ def run_all(
             "wall_s": result.wall_s,
             "guest_s": result.guest_s,
         }
-        found.append(summarise_emulation(scenario.network, directory))
+        protocol = scenario.experiment.protocol
+        found.append(summarise_emulation(protocol, scenario.network, directory))
     return found
 
 

@@ -1,0 +1,85 @@
+"""The one table of figures: what a run's summary holds, and how it is called and written.
+
+Whatever prints, averages, draws or documents a figure looks here. What a protocol makes of its own
+counters it declares itself, in ``Protocol.figures``; the table takes that from the registry, so that a
+summary alone is enough to show a run. Counters that nobody declared are in summaries too, by the names
+that protocols give them, and so are messages that were discarded, as ``discarded_`` and the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from testbed.protocols import PROTOCOLS, Figure
+
+# What was put in and not measured: it has no mean over runs.
+GIVEN = (
+    Figure("experiment", "experiment", form="", shown=False),
+    Figure("protocol", "protocol", form="", shown=False),
+    Figure("seed", "seed", shown=False),
+    Figure("engine", "engine", form="", shown=False),
+    Figure("nodes", "processes", shown=False),
+)
+MEASURED = (
+    Figure("verdict", "causal order", form=""),
+    Figure("fidelity", "network", form="", shown=False),
+    Figure("duration_ms", "length of the run", "ms", ",.3f", shown=False),
+    Figure("multicasts", "messages multicast"),
+    Figure("deliveries", "deliveries"),
+    Figure("delay_ms_mean", "delay, mean", "ms", ",.3f", short="delay (ms)"),
+    Figure("added_delay_ms_mean", "of this not for causal order", "ms", ",.3f"),
+    Figure("added_delay_ms_max", "delay not for causal order, max", "ms", ",.3f", shown=False),
+    Figure("delayed_percent", "deliveries later than causal order asks", "%", ",.2f", shown=False),
+    Figure("delay_ms_p50", "delay, median", "ms", ",.3f", shown=False),
+    Figure("delay_ms_p90", "delay, 90th percentile", "ms", ",.3f", shown=False),
+    Figure("delay_ms_p99", "delay, 99th percentile", "ms", ",.3f", shown=False),
+    Figure("delay_ms_max", "delay, max", "ms", ",.3f"),
+    Figure("held", "messages held back", shown=False),
+    Figure("delivery_queue_mean", "delivery queue, mean", "messages", ",.3f", "delivery queue"),
+    Figure("delivery_queue_max", "delivery queue, max", "messages"),
+    Figure("network_load_mean", "network load, mean", "packets", ",.1f", "network load"),
+    Figure("link_queue_max", "link queue, max", "packets"),
+    Figure("copies", "messages sent", "copies", shown=False),
+    Figure("messages", "messages sent", "fragments"),
+    Figure("bytes", "bytes sent", short="bytes"),
+    Figure("control_bytes", "of these control information"),
+    Figure("channel_bytes", "bytes of the reliable channel", shown=False),
+    Figure("hops", "hops", short="hops"),
+    Figure("wire_bytes", "bytes on all links", shown=False),
+    Figure("hop_error_us_p999", "error of a hop, 99.9th percentile", "µs", ",.3f", shown=False),
+    Figure("packets_lost", "packets lost", shown=False),
+    Figure("packets_dropped", "packets dropped", shown=False),
+    Figure("packets_duplicated", "packets duplicated", shown=False),
+    Figure("malformed", "malformed messages", shown=False),
+    Figure("crashes", "crashes", shown=False),
+    Figure("restarts", "restarts", shown=False),
+    Figure("disagreements", "figures on which digest and engine differ", shown=False),
+    Figure("lost_deliveries", "deliveries lost"),
+)
+# What is found only in runs of protocols with local groups or managed tickets.
+CHECKED = (
+    Figure("delay_within_groups_ms_mean", "delay within groups, mean", "ms", ",.3f"),
+    Figure("delay_across_groups_ms_mean", "delay across groups, mean", "ms", ",.3f"),
+    Figure("recovery_ms_max", "until a crash was over, max", "ms", ",.3f"),
+    Figure("crashes_without_recovery", "crashes that were never over", shown=False),
+    Figure("ticket_conflicts", "ticket conflicts"),
+)
+
+
+def table() -> dict[str, Figure]:
+    """All figures by key, in the order in which they are shown."""
+    own = (figure for protocol in PROTOCOLS.values() for figure in protocol.figures)
+    return {figure.key: figure for figure in (*GIVEN, *MEASURED, *own, *CHECKED)}
+
+
+def shown(summaries: Iterable[Mapping[str, Any]]) -> list[Figure]:
+    """The figures that tables show of these runs; some belong to one protocol only."""
+    known = set().union(*summaries)
+    return [figure for figure in table().values() if figure.shown and figure.key in known]
+
+
+def swept_figures(keys: Iterable[str]) -> list[Figure]:
+    """Those of these figures that the tables of a sweep have columns for."""
+    known = set(keys)
+    return [figure for figure in table().values() if figure.short and figure.key in known]
