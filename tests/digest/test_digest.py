@@ -10,6 +10,7 @@ import pytest
 import tomli_w
 from pyspark.sql import SparkSession
 
+from testbed import figures
 from testbed.cli import main
 from testbed.digest.digest import TABLES, Digest, digest_runs
 from testbed.digest.tables import STEPS
@@ -81,6 +82,7 @@ def test_the_digest_agrees_with_the_engine(digests: dict[str, Digest]) -> None:
         assert digest.summary["disagreements"] == 0
         assert digest.summary["multicasts"] > 20
         assert digest.summary["hops"] > 100
+    assert digests["timestamp"].summary.keys() <= figures.table().keys()
 
 
 def test_what_is_compared_would_differ_if_it_were_wrong(digests: dict[str, Digest]) -> None:

@@ -365,7 +365,7 @@ def test_x_is_system_size_else_the_number_with_most_values_else_the_first_key() 
     assert x_key(pd.DataFrame([columns])) is None
 
 
-def test_a_figure_for_each_measure_and_combination(tmp_path: Path) -> None:
+def test_a_plot_for_each_trend_and_combination(tmp_path: Path) -> None:
     sweep = sweep_of(topology=SIZES, workload={"payload_bytes": [0, 100]}, seed=[1, 2])
     run_all(sweep, tmp_path)
     trends = averages(results(sweep, finished(tmp_path / sweep.within, sweep)))
