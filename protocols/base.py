@@ -184,8 +184,6 @@ class Protocol(ABC):
     class Settings:
         """What an experiment may set, with defaults. Derived protocols replace it."""
 
-        __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
-
     def __init__(self, place: Place, settings: Any = None) -> None:
         self.me = place.me
         self.place = place

@@ -12,7 +12,6 @@ from typing import ClassVar
 import networkx as nx
 
 from . import errors
-from .flat import STRICT
 from .graph import Graph, build_graph
 from .textbook import SPACING
 
@@ -24,7 +23,6 @@ class ExponentialChannels:
     model: ClassVar[str] = "exponential-channels"
     nodes: int
     mean_ms: float
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     def __post_init__(self) -> None:
         errors.at_least("nodes", self.nodes, 2)

@@ -14,7 +14,6 @@ import networkx as nx
 
 from . import errors
 from .alt import read_alt
-from .flat import STRICT
 from .graph import Graph
 from .itm import read_itm
 
@@ -26,7 +25,6 @@ class File:
     model: ClassVar[str] = "file"
     path: str
     graph: int = 0
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     def __post_init__(self) -> None:
         errors.require(bool(self.path), "path is empty: it must name an .alt or itm file")

@@ -35,8 +35,6 @@ MAX_NODES = 5000
 """More would need gigabytes, since every pair of nodes is looked at."""
 HOPELESS = 14.0
 """Isolated nodes in a usual draw beyond which trying on is vain: e^-14 times 1000 is 0.001."""
-STRICT: dict[str, object] = {"extra": "forbid"}
-"""For whoever fills these classes from a file: a misspelt key is an error."""
 
 
 class FlatModel(ABC):
@@ -48,7 +46,6 @@ class FlatModel(ABC):
     alpha_field: ClassVar[str] = "alpha"
     nodes: int
     scale: int
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     @abstractmethod
     def shape(self, length: Floats, longest: float) -> Floats:

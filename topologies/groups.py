@@ -24,7 +24,6 @@ import networkx as nx
 
 from . import errors
 from .errors import TopologyError
-from .flat import STRICT
 from .plane import MAX_TRIES
 
 Groups = Mapping[str, frozenset[int]]
@@ -59,7 +58,6 @@ class Named:
 
     members: dict[str, list[int]]
     model: ClassVar[str] = "named"
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     def __post_init__(self) -> None:
         errors.require(bool(self.members), "members is empty: name at least one group")
@@ -91,7 +89,6 @@ class RandomGroups:
     size: int = 4
     overlap: int | None = None
     model: ClassVar[str] = "random"
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     def __post_init__(self) -> None:
         errors.at_least("groups", self.groups, 1)
@@ -137,7 +134,6 @@ class RingOfGroups:
     groups: int = 4
     shared: int = 1
     model: ClassVar[str] = "ring"
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     def __post_init__(self) -> None:
         errors.at_least("groups", self.groups, 3)
@@ -162,7 +158,6 @@ class StarOfGroups:
     groups: int = 5
     size: int = 4
     model: ClassVar[str] = "star"
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     def __post_init__(self) -> None:
         errors.at_least("groups", self.groups, 3)
@@ -185,7 +180,6 @@ class TreeOfGroups:
     size: int = 4
     arity: int = 2
     model: ClassVar[str] = "tree"
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     def __post_init__(self) -> None:
         errors.at_least("groups", self.groups, 1)
@@ -213,7 +207,6 @@ class Triangle:
     """The paper's example: {P1, P2}, {P2, P3} and {P1, P3}."""
 
     model: ClassVar[str] = "triangle"
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     def generate(self, nodes: int, rng: random.Random) -> Groups:
         """Return them; nothing is random about it."""
@@ -226,7 +219,6 @@ class Everybody:
     """One group of all processes."""
 
     model: ClassVar[str] = "everybody"
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     def generate(self, nodes: int, rng: random.Random) -> Groups:
         """Return it; nothing is random about it."""

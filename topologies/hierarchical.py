@@ -24,7 +24,6 @@ from typing import ClassVar, Literal
 
 from . import errors
 from .errors import TopologyError
-from .flat import STRICT
 from .graph import Graph, build_graph
 from .level import Domain, Level
 from .plane import Point, Sketch, distance, spread
@@ -58,7 +57,6 @@ class Hierarchical:
     levels: tuple[Level, ...] = (Level(5), Level(10))
     connection: Connection = "random"
     threshold: int = 3
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     def __post_init__(self) -> None:
         errors.require(

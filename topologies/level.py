@@ -10,11 +10,11 @@ import math
 import random
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from . import errors
 from .distances import diameter
-from .flat import FLAT, STRICT, FlatModel
+from .flat import FLAT, FlatModel
 from .plane import Point, Sketch
 
 Method = Literal["waxman-1", "waxman-2", "pure-random", "exponential", "doar-leslie", "locality"]
@@ -48,7 +48,6 @@ class Level:
     beta: float | None = None
     gamma: float | None = None
     scale: int = 20
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     def __post_init__(self) -> None:
         errors.at_least("nodes", self.nodes, 1)

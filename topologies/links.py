@@ -14,10 +14,8 @@ neither overflow nor loss.  Both directions of a link are alike.
 
 import random
 from dataclasses import dataclass
-from typing import ClassVar
 
 from . import errors
-from .flat import STRICT
 from .graph import Graph
 
 Range = float | tuple[float, float]
@@ -33,7 +31,6 @@ class Links:
     bandwidth_mbit: float | tuple[float, float] = 10.0
     queue_packets: int = 0
     loss: float = 0.0
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     def __post_init__(self) -> None:
         errors.require(

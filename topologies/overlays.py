@@ -19,7 +19,6 @@ import networkx as nx
 
 from . import errors
 from .errors import TopologyError
-from .flat import STRICT
 from .graph import Graph
 from .hypercube import hypercube
 from .plane import MAX_TRIES
@@ -40,7 +39,6 @@ class Hypercube:
     """The incomplete hypercube."""
 
     model: ClassVar[str] = "hypercube"
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     def generate(self, nodes: int, rng: random.Random) -> Graph:
         """Return the hypercube; nothing is random about it."""
@@ -53,7 +51,6 @@ class RingOverlay:
     """Everybody has two neighbours (of two processes, each has the other)."""
 
     model: ClassVar[str] = "ring"
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     def generate(self, nodes: int, rng: random.Random) -> Graph:
         """Return the ring; nothing is random about it."""
@@ -68,7 +65,6 @@ class Tree:
 
     model: ClassVar[str] = "tree"
     arity: int = 2
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     def __post_init__(self) -> None:
         errors.at_least("arity", self.arity, 1)
@@ -85,7 +81,6 @@ class Complete:
     """Everybody is a neighbour of everybody."""
 
     model: ClassVar[str] = "complete"
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     def generate(self, nodes: int, rng: random.Random) -> Graph:
         """Return the complete graph; nothing is random about it."""
@@ -100,7 +95,6 @@ class Regular:
 
     model: ClassVar[str] = "regular"
     degree: int = 4
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     def __post_init__(self) -> None:
         errors.at_least("degree", self.degree, 1)

@@ -13,7 +13,6 @@ from typing import ClassVar
 import networkx as nx
 
 from . import errors
-from .flat import STRICT
 from .graph import Graph, build_graph
 
 SPACING = 10.0
@@ -21,7 +20,6 @@ SPACING = 10.0
 
 class _Textbook:
     model: ClassVar[str]
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     def _build(self, plain: Graph, points: Sequence[tuple[float, float]]) -> Graph:
         return build_graph(

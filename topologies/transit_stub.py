@@ -24,7 +24,6 @@ from typing import ClassVar
 
 from . import errors
 from .errors import TopologyError
-from .flat import STRICT
 from .graph import Graph, build_graph
 from .level import Domain, Level
 from .plane import MAX_TRIES, Point, distance, spread
@@ -41,7 +40,6 @@ class TransitStub:
     stubs_per_transit_node: int = 3
     extra_transit_stub_edges: int = 0
     extra_stub_stub_edges: int = 0
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     def __post_init__(self) -> None:
         errors.at_least("stubs_per_transit_node", self.stubs_per_transit_node, 0)

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal, get_type_hints
+from typing import Any, Literal, get_type_hints
 
 import tomli_w
 from pydantic import TypeAdapter, ValidationError
@@ -51,8 +51,6 @@ class Transport:
     routing: Metric = "hops"
     framing: Framing = "udp"
     mtu: int = 1500
-
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
 
     def __post_init__(self) -> None:
         if not 68 <= self.mtu <= 65_535:
@@ -136,8 +134,6 @@ class _Top:
     channel: str | dict[str, Any] = "raw"
     fault: list[dict[str, Any]] = field(default_factory=list)
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
-
 
 def load(file: Path, **overrides: Any) -> list[Experiment]:
     """The experiments of a file; ``overrides`` replace top-level keys."""
@@ -216,7 +212,7 @@ def naming_key(table: str) -> str:
 def fits(kind: Any, value: Any) -> bool:
     """Whether a key of this type takes this value."""
     try:
-        _adapter(kind).validate_json(json.dumps(value, default=str), strict=True)
+        _validate(kind, value)
     except ValidationError:
         return False
     return True
@@ -271,15 +267,18 @@ def _pick(
 def _build(cls: Any, table: Mapping[str, Any], file: Path, where: str) -> Any:
     """An instance of a dataclass from a table; what does not fit is told in one sentence."""
     try:
-        return _adapter(cls).validate_json(json.dumps(table, default=str), strict=True)
+        return _validate(cls, table)
     except ValidationError as error:
         problem = error.errors()[0]
         raise UserError(f"{file}: {_sentence(cls, problem, where)}") from None
 
 
-@cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
+def _validate(kind: Any, value: Any) -> Any:
+    """The value as this type; a key that its dataclass does not have is refused at every level."""
+    return _adapter(kind).validate_json(json.dumps(value, default=str), strict=True, extra="forbid")
+
+
+_adapter = cache(TypeAdapter)
 
 
 def _sentence(cls: Any, problem: Any, where: str) -> str:

@@ -28,7 +28,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import networkx as nx
 
@@ -62,8 +62,6 @@ class Trigger:
     node: int
     delivered: int
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
-
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
@@ -75,7 +73,6 @@ class Fault:
     per_s: float | None = None
 
     kind: ClassVar[str]
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
 
     def __post_init__(self) -> None:
         if self.at_ms < 0 or (self.for_ms is not None and self.for_ms <= 0):

@@ -17,7 +17,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import merge
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 from zlib import crc32
 
 from testbed.protocols import NS_PER_MS, Message
@@ -49,7 +49,6 @@ class Workload:
     settle_ms: float = 1000.0  # a run of a protocol that never rests goes on for so long
 
     model: ClassVar[str]
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
 
     def __post_init__(self) -> None:
         at_least("senders", self.senders, 0)

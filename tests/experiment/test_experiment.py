@@ -111,6 +111,29 @@ def test_what_is_wrong_is_said_in_one_sentence(path: str, value: Any, words: lis
     assert all(word in sentence for word in words), sentence
 
 
+@pytest.mark.parametrize(
+    "tables",
+    [
+        {"knots": 1},
+        {"protocol": {"name": "daisy", "knots": 1}},
+        {"topology": {"model": "line", "nodes": 4, "knots": 1}},
+        {"topology": {"model": "hierarchical", "levels": [{"nodes": 4, "knots": 1}]}},
+        {"links": {"knots": 1}},
+        {"overlay": {"model": "ring", "knots": 1}},
+        {"groups": {"model": "ring", "knots": 1}},
+        {"transport": {"knots": 1}},
+        {"workload": {"model": "steady", "knots": 1}},
+        {"channel": {"model": "reliable", "knots": 1}},
+        {"fault": [{"kind": "crash", "node": 1, "knots": 1}]},
+        {"fault": [{"kind": "crash", "when": {"node": 1, "delivered": 3, "knots": 1}}]},
+    ],
+    ids=str,
+)
+def test_an_unknown_key_is_refused_at_every_level(tables: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match="has an unknown key 'knots'"):
+        parse({**MINIMAL, **tables}, Path("x.toml"))
+
+
 def test_what_only_the_network_shows(tmp_path: Path) -> None:
     many = parse(with_("workload", {"model": "bursts", "senders": 17}), Path("x.toml"))[0]
     with pytest.raises(UserError, match=r"senders = 17.*16 nodes"):

@@ -139,7 +139,7 @@ def test_textbook_graphs_have_a_least_size(name, given, words):
 
 def filled(kind, table):
     """Fill a class from a table as an experiment file does."""
-    return TypeAdapter(kind).validate_json(json.dumps(table), strict=True)
+    return TypeAdapter(kind).validate_json(json.dumps(table), strict=True, extra="forbid")
 
 
 def test_models_can_be_filled_from_tables():
