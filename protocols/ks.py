@@ -56,7 +56,7 @@ class Size(NamedTuple):
     empty: int
 
 
-class Log:
+class KSLog:
     """What may be undelivered where: of each sender the newest entry, and older ones with Dests.
 
     A log is never changed once made, so that logs may share their parts.
@@ -107,14 +107,14 @@ class Log:
             found += [(s, t, d & dests) for t, d in entries.items() if d & dests]
         return found
 
-    def without(self, gone: Dests) -> Log:
+    def without(self, gone: Dests) -> KSLog:
         """The log from which these destinations are removed; then PURGE."""
         left = ~gone
         older = {s: {t: d & left for t, d in e.items() if d & left} for s, e in self.older.items()}
         older = {s: entries for s, entries in older.items() if entries}
-        return Log(self.newest, [d & left for d in self.dests], older)
+        return KSLog(self.newest, [d & left for d in self.dests], older)
 
-    def restored(self, due: list[MessageId], d: int) -> Log:
+    def restored(self, due: list[MessageId], d: int) -> KSLog:
         """The log with d among the destinations of these messages again."""
         dests, older = self.dests.copy(), self.older.copy()
         entries, destinations, empty = self.size
@@ -126,17 +126,17 @@ class Log:
                 of = older.get(s, {})
                 entries += t not in of
                 older[s] = {**of, t: of.get(t, 0) | 1 << d}
-        return Log(self.newest, dests, older, Size(entries, destinations + len(due), empty))
+        return KSLog(self.newest, dests, older, Size(entries, destinations + len(due), empty))
 
-    def noting(self, sender: int, clock: int, dests: Dests) -> Log:
+    def noting(self, sender: int, clock: int, dests: Dests) -> KSLog:
         """The log with one message more, newer than all others of its sender."""
         newest, of_newest, older = self.newest.copy(), self.dests.copy(), self.older
         if of_newest[sender]:
             older = {**older, sender: self.of(sender)}
         newest[sender], of_newest[sender] = clock, dests
-        return Log(newest, of_newest, older)
+        return KSLog(newest, of_newest, older)
 
-    def merged(self, other: Log, about: Dests) -> Log:
+    def merged(self, other: KSLog, about: Dests) -> KSLog:
         """What neither log has forgotten about these destinations; then PURGE."""
         ours, theirs = self.newest, other.newest
         newest = [t if t > u else u for t, u in zip(ours, theirs, strict=True)]
@@ -148,7 +148,7 @@ class Log:
             entries = newer.older.get(s, {}).items()
             if left := {t: d for t, e in entries if (d := e & about & known.recall(s, t))}:
                 older[s] = left
-        return Log(newest, dests, older)
+        return KSLog(newest, dests, older)
 
     def recall(self, sender: int, clock: int) -> Dests:
         """Where a message may be undelivered: anywhere if it is unknown, nowhere if forgotten."""
@@ -166,7 +166,7 @@ class KSMessage(Message):
     """
 
     dests: Dests = field(kw_only=True)  # without the sender
-    olog: Log = field(kw_only=True)
+    olog: KSLog = field(kw_only=True)
 
     kind: ClassVar[int] = 1
 
@@ -180,7 +180,7 @@ class KSMessage(Message):
         return 4 + self.dests.bit_count() + self.log_integers(self.olog)
 
     @classmethod
-    def log_integers(cls, log: Log) -> int:
+    def log_integers(cls, log: KSLog) -> int:
         """The size of a log as the paper counts it: sender, clock, numdests and the dests."""
         return 3 * log.size.entries + log.size.destinations
 
@@ -225,7 +225,7 @@ def _decode_dests(integers: Iterator[int], number: int, processes: int) -> Dests
     return dests
 
 
-def checked(of: list[Entries]) -> Log:
+def checked(of: list[Entries]) -> KSLog:
     """The log of entries from the network; WireError if no process can have such a log."""
     newest, of_newest, older = [], [], {}
     for s, entries in enumerate(of):
@@ -237,7 +237,7 @@ def checked(of: list[Entries]) -> Log:
         of_newest.append(dests)
         if earlier:
             older[s] = dict(earlier)
-    return Log(newest, of_newest, older)
+    return KSLog(newest, of_newest, older)
 
 
 class KS(HoldBack):
@@ -260,7 +260,7 @@ class KS(HoldBack):
         self.others = to_dests(place.others)
         self.clock = place.base
         self.SR = self.last = [0] * place.processes
-        self.LOG = Log([0] * place.processes, [0] * place.processes, {})
+        self.LOG = KSLog([0] * place.processes, [0] * place.processes, {})
 
     def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
         """SEND: a copy to each destination with a log of its own; then note the message."""
@@ -279,7 +279,7 @@ class KS(HoldBack):
         if self.me in destinations:
             yield Deliver(kind(*name, payload, now, dests=dests, olog=rest))
 
-    def propagate(self, dests: Dests) -> tuple[Log, list[Log]]:
+    def propagate(self, dests: Dests) -> tuple[KSLog, list[KSLog]]:
         """Constraint II: what all but these need no longer know, and what each of them must."""
         due = defaultdict(list)
         for s, t, about in self.LOG.about(dests):

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from .ks import KS, Entries, KSMessage, Log, checked, members
+from .ks import KS, Entries, KSLog, KSMessage, checked, members
 from .wire import WireError
 
 WORD_BITS = 32
@@ -27,7 +27,7 @@ def words(bits: int) -> int:
     return -(-bits // WORD_BITS)
 
 
-def flags(log: Log) -> int:
+def flags(log: KSLog) -> int:
     """How many flags a log takes."""
     return log.size.destinations + log.size.empty
 
@@ -47,7 +47,7 @@ class KSPrimeMessage(KSMessage):
         return self.log_integers(self.olog)
 
     @classmethod
-    def log_integers(cls, log: Log) -> int:
+    def log_integers(cls, log: KSLog) -> int:
         """The array in integers, and a clock for each flag."""
         return words(len(log.newest) ** 2) + flags(log)
 

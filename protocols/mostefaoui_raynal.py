@@ -43,7 +43,7 @@ from .base import (
     SetTimer,
 )
 from .grouped import STAMP, Grouped
-from .phases import RESYNCHS, Resynch, Stamped, count_resynch
+from .phases import RESYNCHS, PhaseMessage, Resynch, count_resynch
 from .wire import Message
 
 
@@ -53,7 +53,7 @@ class MostefaouiRaynal(Grouped):
     name: ClassVar[str] = "mostefaoui-raynal"
     paper: ClassVar[str] = "Mostefaoui & Raynal 1993, section 4"
     wire_id: ClassVar[int] = 6
-    messages: ClassVar[tuple[type[Message], ...]] = (Stamped, Resynch)
+    messages: ClassVar[tuple[type[Message], ...]] = (PhaseMessage, Resynch)
     figures: ClassVar[tuple[Figure, ...]] = (STAMP, *RESYNCHS)
     needs_everybody: ClassVar[bool] = True
 
@@ -78,12 +78,12 @@ class MostefaouiRaynal(Grouped):
         self.expected = {x: dict.fromkeys(sorted(place.groups[x]), 0) for x in self.others}
         self.phase = dict.fromkeys(self.others, 0)  # the least of each group's ``expected``
         # under a group and the phase of it that somebody has yet to reach
-        self.pending: defaultdict[tuple[int, int], list[Stamped]] = defaultdict(list)
+        self.pending: defaultdict[tuple[int, int], list[PhaseMessage]] = defaultdict(list)
         self.armed: set[int] = set()  # the groups for which a timer runs
         self.numbers = dict.fromkeys(self.others, 0)  # the last one given, for each group
         # by group and source, the last number whose turn has come; and what waits for its turn
         self.arrived: defaultdict[tuple[int, int], int] = defaultdict(int)
-        self.early: dict[tuple[int, int, int], Stamped] = {}
+        self.early: dict[tuple[int, int, int], PhaseMessage] = {}
 
     @classmethod
     def needs_fifo(cls, settings: Any) -> bool:
@@ -103,7 +103,7 @@ class MostefaouiRaynal(Grouped):
         x = self.group_of(destinations)
         self.sent += 1
         stamp = (*(self.K[y] for y in self.told[x]), *self.number(x))
-        message = Stamped(self.me, self.sent, payload, now, x, stamp=stamp)
+        message = PhaseMessage(self.me, self.sent, payload, now, x, stamp=stamp)
         released = self.reach(x, self.me, self.K[x] + 1)
         if x in self.armed:
             self.armed.remove(x)
@@ -112,7 +112,7 @@ class MostefaouiRaynal(Grouped):
         yield Deliver(message)
         yield from self.deliver(released)
 
-    def receive(self, message: Stamped, sender: int, now: int) -> Effects:
+    def receive(self, message: PhaseMessage, sender: int, now: int) -> Effects:
         """A message or a resynch from the network, which comes to pass in its turn."""
         if not self.belongs(message) or len(message.stamp) != self.width(message):
             yield Discard(message, "malformed")
@@ -121,12 +121,12 @@ class MostefaouiRaynal(Grouped):
         else:
             yield from self.arrive(message, now)
 
-    def width(self, message: Stamped) -> int:
+    def width(self, message: PhaseMessage) -> int:
         """How many integers it carries."""
         entries = 1 if isinstance(message, Resynch) else len(self.told[message.group])
         return entries + bool(self.settings.numbered)
 
-    def put_in_order(self, message: Stamped, now: int) -> Effects:
+    def put_in_order(self, message: PhaseMessage, now: int) -> Effects:
         """Section 3.4: what arrives early waits until all before it from there has arrived."""
         channel, number = (message.group, message.source), message.stamp[-1]
         if number <= self.arrived[channel] or (*channel, number) in self.early:
@@ -139,7 +139,7 @@ class MostefaouiRaynal(Grouped):
             self.arrived[channel] += 1
             yield from self.arrive(following, now)
 
-    def arrive(self, message: Stamped, now: int) -> Effects:
+    def arrive(self, message: PhaseMessage, now: int) -> Effects:
         """GS2 and GS3: note the sender's phase; if this process is behind, catch up and tell."""
         x, j = message.group, message.source
         if isinstance(message, Resynch):
@@ -157,7 +157,7 @@ class MostefaouiRaynal(Grouped):
             yield Hold(message, None)
         yield from self.deliver([*released, message])
 
-    def reach(self, x: int, j: int, phase: int) -> list[Stamped]:
+    def reach(self, x: int, j: int, phase: int) -> list[PhaseMessage]:
         """Member j has come to this phase of group x; what has waited for that."""
         expected = self.expected[x]
         expected[j] = max(expected[j], phase)
@@ -187,7 +187,7 @@ class MostefaouiRaynal(Grouped):
         yield Send(self.others[x], message)
         yield from count_resynch(message, len(self.others[x]))
 
-    def deliver(self, messages: Iterable[Stamped]) -> Effects:
+    def deliver(self, messages: Iterable[PhaseMessage]) -> Effects:
         """GS4: deliver those of these that are deliverable, the others wait on."""
         ready = []
         for message in messages:
@@ -199,23 +199,23 @@ class MostefaouiRaynal(Grouped):
             self.learn(message)
             yield Deliver(message)
 
-    def learn(self, message: Stamped) -> None:
+    def learn(self, message: PhaseMessage) -> None:
         """Line 11: know of groups that this process is not in what the sender knew."""
         for y, t in self.entries(message):
             self.K[y] = max(self.K[y], t)  # no news of its own groups
 
-    def lacks(self, message: Stamped) -> tuple[int, int] | None:
+    def lacks(self, message: PhaseMessage) -> tuple[int, int] | None:
         """A group and a phase of it that not everybody there is known to have reached, or none."""
         for y, t in self.entries(message):
             if t > self.phase.get(y, t):
                 return y, t
         return None
 
-    def rank(self, message: Stamped) -> int:
+    def rank(self, message: PhaseMessage) -> int:
         """A number that grows along every causal path between messages to this process."""
         return sum(t for y, t in self.entries(message) if y in self.phase)
 
-    def entries(self, message: Stamped) -> Iterable[tuple[int, int]]:
+    def entries(self, message: PhaseMessage) -> Iterable[tuple[int, int]]:
         """The message's K, as far as it is told: groups and phases; without the number."""
         return zip(self.told[message.group], message.stamp, strict=False)
 

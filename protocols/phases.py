@@ -25,7 +25,7 @@ from .wire import Message, WireError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Stamped(Message):
+class PhaseMessage(Message):
     """A message with its stamp, a few integers of 4 bytes; how many, the protocol knows."""
 
     stamp: tuple[int, ...] = field(kw_only=True)
@@ -49,7 +49,7 @@ class Stamped(Message):
         return {"stamp": struct.unpack(f"!{len(control) // 4}I", control)}
 
 
-class Resynch(Stamped):
+class Resynch(PhaseMessage):
     """No message of the application: its source stamps no more messages with less than this."""
 
     __slots__ = ()
@@ -75,7 +75,7 @@ class Phases(Protocol):
     name: ClassVar[str] = "phases"
     paper: ClassVar[str] = "Mostefaoui & Raynal 1993, section 3.2"
     wire_id: ClassVar[int] = 8
-    messages: ClassVar[tuple[type[Message], ...]] = (Stamped, Resynch)
+    messages: ClassVar[tuple[type[Message], ...]] = (PhaseMessage, Resynch)
     figures: ClassVar[tuple[Figure, ...]] = (STAMP, *RESYNCHS)
     needs_everybody: ClassVar[bool] = True
 
@@ -84,7 +84,7 @@ class Phases(Protocol):
         self.others = place.others
         self.sent = place.base
         self.expected = [0] * place.processes
-        self.pending: defaultdict[int, list[Stamped]] = defaultdict(list)  # by stamp
+        self.pending: defaultdict[int, list[PhaseMessage]] = defaultdict(list)  # by stamp
 
     @classmethod
     def needs_fifo(cls, settings: Any) -> bool:
@@ -95,14 +95,14 @@ class Phases(Protocol):
         """BS1: stamp the message with this process's phase, which is the next one then."""
         self.sent += 1
         stamp = self.stamp(self.expected[self.me])
-        message = Stamped(self.me, self.sent, payload, now, stamp=stamp)
+        message = PhaseMessage(self.me, self.sent, payload, now, stamp=stamp)
         self.expected[self.me] += 1
         yield Send(self.others, message)
         yield Count("stamped_copies", len(self.others))
         yield Count("stamp_bytes", message.control_size * len(self.others))
         yield Deliver(message)
 
-    def receive(self, message: Stamped, sender: int, now: int) -> Effects:
+    def receive(self, message: PhaseMessage, sender: int, now: int) -> Effects:
         """BS2 and BS3: a message or a resynch."""
         j = message.source
         if j == self.me or len(message.stamp) != len(self.stamp(0)):
@@ -117,7 +117,7 @@ class Phases(Protocol):
             yield from self.arrive(message, k, now)
         yield from self.deliver()
 
-    def arrive(self, message: Stamped, k: int, now: int) -> Effects:
+    def arrive(self, message: PhaseMessage, k: int, now: int) -> Effects:
         """BS2: note the message, and catch up with its phase."""
         self.expected[message.source] = k + 1
         self.pending[k].append(message)
@@ -141,6 +141,6 @@ class Phases(Protocol):
         """A phase as it travels."""
         return (k,)
 
-    def stamp_of(self, message: Stamped) -> int:
+    def stamp_of(self, message: PhaseMessage) -> int:
         """The phase of a message or a resynch that has arrived."""
         return message.stamp[0]

@@ -26,7 +26,7 @@ Vector = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Stamped(Message):
+class VectorMessage(Message):
     """A message with its sender's vector: 4 bytes for every process."""
 
     vector: Vector = field(kw_only=True)
@@ -56,7 +56,7 @@ class Timestamp(Protocol):
     name: ClassVar[str] = "timestamp"
     paper: ClassVar[str] = "Friedman & Manor 2004, Fig. 1 (Birman, Schiper & Stephenson 1991)"
     wire_id: ClassVar[int] = 2
-    messages: ClassVar[tuple[type[Message], ...]] = (Stamped,)
+    messages: ClassVar[tuple[type[Message], ...]] = (VectorMessage,)
 
     @dataclass(frozen=True)
     class Settings(Protocol.Settings):
@@ -69,20 +69,20 @@ class Timestamp(Protocol):
         self.others = place.others
         self.T: Vector = np.zeros(place.processes, np.int64)
         self.T[self.me] = place.base
-        self.buffer: defaultdict[MessageId, list[Stamped]] = defaultdict(list)
+        self.buffer: defaultdict[MessageId, list[VectorMessage]] = defaultdict(list)
 
     def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
         """Lines 9-13: count the message, attach the vector, multicast."""
         self.T[self.me] += 1
         seq = int(self.T[self.me])
-        message = Stamped(self.me, seq, payload, sent_at=now, vector=self.T.copy())
+        message = VectorMessage(self.me, seq, payload, sent_at=now, vector=self.T.copy())
         if self.settings.multicast == "network":
             yield Multicast(self.others, message)
         else:
             yield Send(self.others, message)
         yield Deliver(message)
 
-    def receive(self, message: Stamped, sender: int, now: int) -> Effects:
+    def receive(self, message: VectorMessage, sender: int, now: int) -> Effects:
         """Lines 1-8: deliver what is deliverable, keep the rest."""
         if message.seq <= self.T[message.source]:
             yield Discard(message, "duplicate")
@@ -92,7 +92,7 @@ class Timestamp(Protocol):
         else:
             yield from self.deliver(message)
 
-    def missing(self, message: Stamped) -> MessageId | None:
+    def missing(self, message: VectorMessage) -> MessageId | None:
         """Lines 14-19: a message that must be delivered before this one, or none."""
         source = message.source
         late = message.vector > self.T
@@ -102,7 +102,7 @@ class Timestamp(Protocol):
             return None
         return MessageId(k, message.seq - 1 if k == source else int(message.vector[k]))
 
-    def deliver(self, message: Stamped) -> Effects:
+    def deliver(self, message: VectorMessage) -> Effects:
         """Lines 20-31: deliver the message, and then all that waited for nothing else."""
         ready = [message]
         while ready:

@@ -20,7 +20,7 @@ from .itm import Specification, decode_itm, read_itm
 from .level import Level
 from .links import Links
 from .models import MODELS, Model
-from .overlays import OVERLAYS, Overlay
+from .overlays import OVERLAYS, OverlayModel
 from .routing import children, path, shortest_path_tree, shortest_path_trees
 
 __all__ = [
@@ -34,7 +34,7 @@ __all__ = [
     "Level",
     "Links",
     "Model",
-    "Overlay",
+    "OverlayModel",
     "Specification",
     "TopologyError",
     "children",

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .graph import Graph, build_graph
-from .textfile import Line, lines_of, read_text
+from .textfile import TextLine, lines_of, read_text
 
 _SECTIONS = ("GRAPH", "VERTICES", "EDGES")
 
@@ -85,8 +85,8 @@ def decode_alt(text: str, file: str = "graph") -> Graph:
     return graph
 
 
-def _sections(text: str, file: str) -> tuple[Line, list[Line], list[Line]]:
-    found: dict[str, list[Line]] = {}
+def _sections(text: str, file: str) -> tuple[TextLine, list[TextLine], list[TextLine]]:
+    found: dict[str, list[TextLine]] = {}
     section = ""
     for line in lines_of(text, file):
         title = line.words[0].rstrip(":").upper() if line.words else ""
@@ -105,7 +105,7 @@ def _sections(text: str, file: str) -> tuple[Line, list[Line], list[Line]]:
     return found["GRAPH"][0], found["VERTICES"], found["EDGES"]
 
 
-def _check_counts(head: Line, vertices: int, edges: int) -> None:
+def _check_counts(head: TextLine, vertices: int, edges: int) -> None:
     nodes, arcs = head.integer(0, "the number of nodes"), head.integer(1, "the number of arcs")
     if nodes != vertices:
         raise head.error(f"{nodes} nodes are announced, but {vertices} lines of VERTICES follow")
@@ -115,7 +115,7 @@ def _check_counts(head: Line, vertices: int, edges: int) -> None:
         )
 
 
-def _decode_vertices(lines: Sequence[Line]) -> tuple[list[str], list[tuple[float, float]]]:
+def _decode_vertices(lines: Sequence[TextLine]) -> tuple[list[str], list[tuple[float, float]]]:
     names, points = [], []
     for expected, line in enumerate(lines):
         index = line.integer(0, "the vertex index")
@@ -127,7 +127,7 @@ def _decode_vertices(lines: Sequence[Line]) -> tuple[list[str], list[tuple[float
     return names, points
 
 
-def _decode_edge(line: Line, graph: Graph) -> None:
+def _decode_edge(line: TextLine, graph: Graph) -> None:
     i, j = (line.integer(k, f"the {which} node of the edge") for k, which in enumerate(_ENDS))
     for node in (i, j):
         if node not in graph:

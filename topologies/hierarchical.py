@@ -28,8 +28,8 @@ from .graph import Graph, build_graph
 from .level import Domain, Level
 from .plane import Point, Sketch, distance, spread
 
-Connection = Literal["random", "least-degree-non-leaf", "least-degree", "threshold"]
-CONNECTIONS: tuple[Connection, ...] = (
+ConnectionMethod = Literal["random", "least-degree-non-leaf", "least-degree", "threshold"]
+CONNECTIONS: tuple[ConnectionMethod, ...] = (
     "random",
     "least-degree-non-leaf",
     "least-degree",
@@ -55,7 +55,7 @@ class Hierarchical:
 
     model: ClassVar[str] = "hierarchical"
     levels: tuple[Level, ...] = (Level(5), Level(10))
-    connection: Connection = "random"
+    connection: ConnectionMethod = "random"
     threshold: int = 3
 
     def __post_init__(self) -> None:

@@ -25,7 +25,7 @@ from .flat import FLAT, FlatModel
 from .graph import Graph
 from .hierarchical import CONNECTIONS, MAX_LEVELS, Hierarchical
 from .level import Level, Method
-from .textfile import Line, lines_of, read_text
+from .textfile import TextLine, lines_of, read_text
 from .transit_stub import TransitStub
 
 DEFAULT_SEED = 417890326
@@ -63,7 +63,7 @@ def decode_itm(text: str, file: str = "specification") -> list[Specification]:
     return result
 
 
-def _decode_set(head: Line, lines: Iterator[Line]) -> list[Specification]:
+def _decode_set(head: TextLine, lines: Iterator[TextLine]) -> list[Specification]:
     count = head.integer(1, "the number of graphs")
     seed = head.integer(2, "the seed") if len(head.words) > 2 else 0
     if not 1 <= count <= MAX_GRAPHS:
@@ -81,7 +81,7 @@ def _decode_set(head: Line, lines: Iterator[Line]) -> list[Specification]:
     return [Specification(model, seed or DEFAULT_SEED, number) for number in range(count)]
 
 
-def _following(lines: Iterator[Line], before: Line) -> Line:
+def _following(lines: Iterator[TextLine], before: TextLine) -> TextLine:
     line = next(lines)
     if not line.words:
         raise line.error(
@@ -90,7 +90,7 @@ def _following(lines: Iterator[Line], before: Line) -> Line:
     return line
 
 
-def _decode_geo(line: Line) -> FlatModel:
+def _decode_geo(line: TextLine) -> FlatModel:
     nodes, scale, method, (alpha, beta, gamma) = _decode_parms(line)
     try:
         return FLAT[method].from_gtitm(nodes, scale, alpha, beta, gamma)
@@ -98,7 +98,7 @@ def _decode_geo(line: Line) -> FlatModel:
         raise line.error(str(error)) from None
 
 
-def _decode_level(line: Line) -> Level:
+def _decode_level(line: TextLine) -> Level:
     nodes, scale, method, (alpha, beta, gamma) = _decode_parms(line)
     try:
         return Level(nodes, cast(Method, method), alpha, beta, gamma, scale)
@@ -106,7 +106,7 @@ def _decode_level(line: Line) -> Level:
         raise line.error(str(error)) from None
 
 
-def _decode_parms(line: Line) -> tuple[int, int, str, list[float]]:
+def _decode_parms(line: TextLine) -> tuple[int, int, str, list[float]]:
     if len(line.words) > 6:
         raise line.error(
             f"{line.words[6]!r} is one word too many: a line has nodes, scale, method, alpha, beta "
@@ -120,7 +120,7 @@ def _decode_parms(line: Line) -> tuple[int, int, str, list[float]]:
     return nodes, scale, method, numbers + [0.0] * (3 - given)
 
 
-def _decode_method(line: Line) -> str:
+def _decode_method(line: TextLine) -> str:
     word = line.word(2, "the edge method").lower()
     numbered = {str(number): name for number, name in enumerate(NAMES, 1)}
     short = {name.replace("-", ""): name for name in NAMES}
@@ -131,7 +131,7 @@ def _decode_method(line: Line) -> str:
     return name
 
 
-def _decode_hier(line: Line, lines: Iterator[Line]) -> Hierarchical:
+def _decode_hier(line: TextLine, lines: Iterator[TextLine]) -> Hierarchical:
     count = line.integer(0, "the number of levels")
     connection = line.integer(1, "the connection method")
     if not 1 <= count <= MAX_LEVELS:
@@ -147,7 +147,7 @@ def _decode_hier(line: Line, lines: Iterator[Line]) -> Hierarchical:
         raise line.error(str(error)) from None
 
 
-def _decode_ts(line: Line, lines: Iterator[Line]) -> TransitStub:
+def _decode_ts(line: TextLine, lines: Iterator[TextLine]) -> TransitStub:
     fields = ("stubs per transit node", "extra transit-stub edges", "extra stub-stub edges")
     counts = [line.integer(k, f"the number of {field}") for k, field in enumerate(fields)]
     top, transit, stub = (_decode_level(_following(lines, line)) for _ in range(3))

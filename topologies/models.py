@@ -8,7 +8,7 @@ from .files import File
 from .flat import DoarLeslie, Exponential, Locality, PureRandom, Waxman1, Waxman2
 from .graph import Graph
 from .hierarchical import Hierarchical
-from .textbook import Grid, Line, Ring, Star
+from .textbook import GridGraph, LineGraph, RingGraph, StarGraph
 from .transit_stub import TransitStub
 
 
@@ -33,10 +33,10 @@ MODELS: dict[str, type[Model]] = {
         Locality,
         Hierarchical,
         TransitStub,
-        Line,
-        Ring,
-        Star,
-        Grid,
+        LineGraph,
+        RingGraph,
+        StarGraph,
+        GridGraph,
         File,
         ExponentialChannels,
     )

@@ -24,7 +24,7 @@ from .hypercube import hypercube
 from .plane import MAX_TRIES
 
 
-class Overlay(Protocol):
+class OverlayModel(Protocol):
     """A rule that gives an overlay for any number of processes."""
 
     model: ClassVar[str]
@@ -60,7 +60,7 @@ class RingOverlay:
 
 
 @dataclass(frozen=True)
-class Tree:
+class TreeOverlay:
     """A balanced tree: the children of i are arity·i + 1 … arity·i + arity."""
 
     model: ClassVar[str] = "tree"
@@ -130,7 +130,7 @@ class Regular:
         )
 
 
-OVERLAYS: dict[str, type[Overlay]] = {
-    kind.model: kind for kind in (Hypercube, RingOverlay, Tree, Complete, Regular)
+OVERLAYS: dict[str, type[OverlayModel]] = {
+    kind.model: kind for kind in (Hypercube, RingOverlay, TreeOverlay, Complete, Regular)
 }
 """The overlays by name."""

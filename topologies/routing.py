@@ -19,19 +19,19 @@ from .errors import TopologyError
 from .graph import Graph
 
 Metric = Literal["hops", "delay"]
-Tree = list[int]
+RoutingTree = list[int]
 """Each node's parent towards the root; the root's is itself, -1 where there is no path."""
 
 UNREACHED = -1
 
 
-def shortest_path_tree(graph: Graph, root: int, metric: Metric = "hops") -> Tree:
+def shortest_path_tree(graph: Graph, root: int, metric: Metric = "hops") -> RoutingTree:
     """Return the tree of shortest paths to a root."""
     errors.require(root in graph, f"root = {root} is out of range: nodes are 0 to {len(graph) - 1}")
     return _searcher(graph, metric)(root)
 
 
-def shortest_path_trees(graph: Graph, metric: Metric = "hops") -> list[Tree]:
+def shortest_path_trees(graph: Graph, metric: Metric = "hops") -> list[RoutingTree]:
     """Return the trees of all roots, in the order of the roots."""
     search = _searcher(graph, metric)
     return [search(root) for root in range(len(graph))]
@@ -57,7 +57,7 @@ def children(tree: Sequence[int]) -> list[list[int]]:
     return result
 
 
-def _searcher(graph: Graph, metric: Metric) -> Callable[[int], Tree]:
+def _searcher(graph: Graph, metric: Metric) -> Callable[[int], RoutingTree]:
     errors.require(
         metric in ("hops", "delay"), f"metric = {metric!r} is unknown: it must be hops or delay"
     )
@@ -74,7 +74,7 @@ def _searcher(graph: Graph, metric: Metric) -> Callable[[int], Tree]:
     return lambda root: _dijkstra(arcs, root)
 
 
-def _breadth_first(neighbours: Sequence[Sequence[int]], root: int) -> Tree:
+def _breadth_first(neighbours: Sequence[Sequence[int]], root: int) -> RoutingTree:
     parent = [UNREACHED] * len(neighbours)
     parent[root] = root
     frontier = [root]
@@ -91,7 +91,7 @@ def _breadth_first(neighbours: Sequence[Sequence[int]], root: int) -> Tree:
     return parent
 
 
-def _dijkstra(arcs: Sequence[Sequence[tuple[int, int]]], root: int) -> Tree:
+def _dijkstra(arcs: Sequence[Sequence[tuple[int, int]]], root: int) -> RoutingTree:
     parent = [UNREACHED] * len(arcs)
     parent[root] = root
     cost: list[float] = [float("inf")] * len(arcs)

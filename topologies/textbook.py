@@ -38,7 +38,7 @@ def _circle(count: int, radius: float) -> list[tuple[float, float]]:
 
 
 @dataclass(frozen=True)
-class Line(_Textbook):
+class LineGraph(_Textbook):
     """0 - 1 - 2 - … - n-1."""
 
     model: ClassVar[str] = "line"
@@ -55,7 +55,7 @@ class Line(_Textbook):
 
 
 @dataclass(frozen=True)
-class Ring(_Textbook):
+class RingGraph(_Textbook):
     """A closed line."""
 
     model: ClassVar[str] = "ring"
@@ -71,7 +71,7 @@ class Ring(_Textbook):
 
 
 @dataclass(frozen=True)
-class Star(_Textbook):
+class StarGraph(_Textbook):
     """Node 0 is joined to all others, which are joined to nobody else."""
 
     model: ClassVar[str] = "star"
@@ -87,7 +87,7 @@ class Star(_Textbook):
 
 
 @dataclass(frozen=True)
-class Grid(_Textbook):
+class GridGraph(_Textbook):
     """Rows and columns; node r·columns + c is at row r and column c."""
 
     model: ClassVar[str] = "grid"

@@ -8,7 +8,7 @@ from .errors import TopologyError
 
 
 @dataclass(frozen=True)
-class Line:
+class TextLine:
     """The words of one line of a file."""
 
     file: str
@@ -42,14 +42,14 @@ class Line:
             raise self.error(f"{what} must be a number, not {word!r}") from None
 
 
-def lines_of(text: str, file: str, comment: str = "") -> Iterator[Line]:
+def lines_of(text: str, file: str, comment: str = "") -> Iterator[TextLine]:
     """Yield the lines that are neither blank nor comment, and at last an empty one for the end."""
     number = 0
     for number, line in enumerate(text.splitlines(), 1):
         words = tuple((line.split(comment)[0] if comment else line).split())
         if words:
-            yield Line(file, number, words)
-    yield Line(file, number + 1, ())
+            yield TextLine(file, number, words)
+    yield TextLine(file, number + 1, ())
 
 
 def read_text(path: str | Path) -> str:

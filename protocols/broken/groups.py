@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from ..mostefaoui_raynal import MostefaouiRaynal
-from ..phases import Phases, Resynch, Stamped
+from ..phases import PhaseMessage, Phases, Resynch
 
 
 class Unstamped(Phases):
@@ -22,7 +22,7 @@ class Unstamped(Phases):
         """Nothing travels."""
         return ()
 
-    def stamp_of(self, message: Stamped) -> int:
+    def stamp_of(self, message: PhaseMessage) -> int:
         """A message has the phase that was expected, a resynch the one after it."""
         return self.expected[message.source] + isinstance(message, Resynch)
 
@@ -36,7 +36,7 @@ class ArrivalOrder(MostefaouiRaynal):
 
     name: ClassVar[str] = "broken-arrival-order"
 
-    def rank(self, message: Stamped) -> int:
+    def rank(self, message: PhaseMessage) -> int:
         """All are alike."""
         return 0
 
@@ -50,5 +50,5 @@ class OwnGroups(MostefaouiRaynal):
 
     name: ClassVar[str] = "broken-own-groups"
 
-    def learn(self, message: Stamped) -> None:
+    def learn(self, message: PhaseMessage) -> None:
         """Nothing."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..cluster.tickets.lease_messages import Alive, Link, Register, Update
+from ..cluster.tickets.lease_messages import Alive, Neighbour, Register, Update
 from ..cluster.tickets.leases import Leases
-from ..cluster.tickets.messages import Member
-from ..cluster.tickets.tickets import TicketEffects
+from ..cluster.tickets.manager import TicketEffects
+from ..cluster.tickets.messages import RingMember
 
 
 class LateVotes(Leases):
@@ -40,7 +40,7 @@ class NoQuarantine(Leases):
     Broken rule: a temporary coordinator waits until their leases are over.
     """
 
-    def take_over(self, succ: Link, after: Link) -> TicketEffects:
+    def take_over(self, succ: Neighbour, after: Neighbour) -> TicketEffects:
         """No wait."""
         yield from super().take_over(succ, after)
         self.quarantine_end = 0
@@ -52,7 +52,7 @@ class FickleVoter(Leases):
     Broken rule: a voter that has sent ACKCOORD refuses its vote. Messages that are late are enough.
     """
 
-    def refuse(self, target: Member) -> tuple[Register, ...]:
+    def refuse(self, target: RingMember) -> tuple[Register, ...]:
         """Only say what is known."""
         known = self.registers.get(target.ticket)
         return () if known is None or known.member != target else (known,)

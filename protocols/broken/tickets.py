@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ..base import Send
-from ..cluster.tickets.messages import AckCJoin, CLeave, Member
+from ..cluster.tickets.manager import Granted, Revoked, TicketEffects
+from ..cluster.tickets.messages import AckCJoin, CLeave, RingMember
 from ..cluster.tickets.ring import Ring
-from ..cluster.tickets.tickets import Granted, Revoked, TicketEffects
 
 
 class Hasty(Ring):
@@ -20,7 +20,7 @@ class Hasty(Ring):
         """Always, for a coordinator."""
         return self.state == "coordinator"
 
-    def grant(self, child: Member) -> TicketEffects:
+    def grant(self, child: RingMember) -> TicketEffects:
         """Nobody's LINKED is awaited."""
         yield from super().grant(child)
         self.child = None
@@ -36,7 +36,7 @@ class AnySuccessor(Hasty):
     def successor_acknowledged(self, sender: int) -> TicketEffects:
         """The printed line: ImmedSucc := q."""
         if sender in self.view:
-            self.succ = Member(sender, self.view.index(sender), 1)
+            self.succ = RingMember(sender, self.view.index(sender), 1)
             for ticket in self.coordinated()[1:]:
                 self.lasts.setdefault(ticket, 0)
         self.asked = False
@@ -93,7 +93,7 @@ class Undated(Ring):
         yield from super().successor_leaves(message, sender)
 
 
-class Printed(AnySuccessor, Clinging):
+class PrintedRing(AnySuccessor, Clinging):
     """Algorithm 1 as it is printed, but for the base cases, which it does not have.
 
     A joiner is a coordinator as soon as it is accepted, nobody waits for LINKED, ACKSUCC assigns a
@@ -110,4 +110,4 @@ class Printed(AnySuccessor, Clinging):
         yield from self.serve()
 
 
-BROKEN_RINGS = (AnySuccessor, Hasty, Clinging, Forgetting, Undated, Printed)
+BROKEN_RINGS = (AnySuccessor, Hasty, Clinging, Forgetting, Undated, PrintedRing)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..base import Deliver, Discard, Effects, Multicast, Place, Send
-from ..timestamp import Stamped, Timestamp
+from ..timestamp import Timestamp, VectorMessage
 from ..wire import MessageId
 
 
@@ -20,7 +20,7 @@ class Impatient(Timestamp):
 
     name: ClassVar[str] = "broken-impatient"
 
-    def missing(self, message: Stamped) -> MessageId | None:
+    def missing(self, message: VectorMessage) -> MessageId | None:
         """Nothing is ever missing."""
         return None
 
@@ -34,7 +34,7 @@ class FifoOnly(Timestamp):
 
     name: ClassVar[str] = "broken-fifo-only"
 
-    def missing(self, message: Stamped) -> MessageId | None:
+    def missing(self, message: VectorMessage) -> MessageId | None:
         """The source's previous message, at most."""
         if message.seq > self.T[message.source] + 1:
             return MessageId(message.source, message.seq - 1)
@@ -51,7 +51,7 @@ class NoFifo(Timestamp):
 
     name: ClassVar[str] = "broken-no-fifo"
 
-    def missing(self, message: Stamped) -> MessageId | None:
+    def missing(self, message: VectorMessage) -> MessageId | None:
         """A message of another process."""
         late = message.vector > self.T
         late[message.source] = False
@@ -67,7 +67,7 @@ class OffByOne(Timestamp):
 
     name: ClassVar[str] = "broken-off-by-one"
 
-    def missing(self, message: Stamped) -> MessageId | None:
+    def missing(self, message: VectorMessage) -> MessageId | None:
         """A message, if one before it is missing too."""
         late = message.vector > self.T + 1
         k = int(late.argmax())
@@ -83,7 +83,7 @@ class NoRescan(Timestamp):
 
     name: ClassVar[str] = "broken-no-rescan"
 
-    def deliver(self, message: Stamped) -> Effects:
+    def deliver(self, message: VectorMessage) -> Effects:
         """This message, and no other."""
         self.T[message.source] = message.seq
         yield Deliver(message)
@@ -98,7 +98,7 @@ class SinglePass(Timestamp):
 
     name: ClassVar[str] = "broken-single-pass"
 
-    def deliver(self, message: Stamped) -> Effects:
+    def deliver(self, message: VectorMessage) -> Effects:
         """The message that arrived, and what waited for it."""
         self.T[message.source] = message.seq
         yield Deliver(message)
@@ -119,7 +119,7 @@ class Merge(Timestamp):
 
     name: ClassVar[str] = "broken-merge"
 
-    def receive(self, message: Stamped, sender: int, now: int) -> Effects:
+    def receive(self, message: VectorMessage, sender: int, now: int) -> Effects:
         """Merge all but the source's own entry, then go on as usual."""
         mine = self.T[message.source]
         np.maximum(self.T, message.vector, out=self.T)
@@ -146,11 +146,11 @@ class LastCause(Timestamp):
         vector = np.zeros_like(self.T)
         for k in (self.me, self.last):
             vector[k] = self.T[k]
-        message = Stamped(self.me, int(self.T[self.me]), payload, sent_at=now, vector=vector)
+        message = VectorMessage(self.me, int(self.T[self.me]), payload, sent_at=now, vector=vector)
         yield (Multicast if self.multicasts() else Send)(self.others, message)
         yield Deliver(message)
 
-    def deliver(self, message: Stamped) -> Effects:
+    def deliver(self, message: VectorMessage) -> Effects:
         """Remember whose message was last."""
         for effect in super().deliver(message):
             if isinstance(effect, Deliver):
@@ -176,7 +176,7 @@ class Uncounted(Timestamp):
         self.sent += 1
         vector = self.T.copy()
         vector[self.me] = self.sent
-        message = Stamped(self.me, self.sent, payload, sent_at=now, vector=vector)
+        message = VectorMessage(self.me, self.sent, payload, sent_at=now, vector=vector)
         yield (Multicast if self.multicasts() else Send)(self.others, message)
         yield Deliver(message)
 
@@ -190,7 +190,7 @@ class LateUpdate(Timestamp):
 
     name: ClassVar[str] = "broken-late-update"
 
-    def deliver(self, message: Stamped) -> Effects:
+    def deliver(self, message: VectorMessage) -> Effects:
         """Deliver, then count."""
         ready = [message]
         while ready:

@@ -49,7 +49,7 @@ UNKNOWN = -1
 
 
 @dataclass
-class Link:
+class Connection:
     """All that is known of one peer."""
 
     own: Stream  # of what goes to it alone
@@ -108,7 +108,7 @@ class Reliable(Protocol):
         self.ack_delay = round(self.settings.ack_delay_ms * NS_PER_MS)
         self.min_rto = round(self.settings.min_rto_ms * NS_PER_MS)
         self.max_rto = round(self.settings.max_rto_ms * NS_PER_MS)
-        self.links = {peer: self._link(peer) for peer in inner.place.others}
+        self.connections = {peer: self._connect(peer) for peer in inner.place.others}
         self.groups: dict[tuple[int, ...], Stream] = {}
 
     def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
@@ -117,24 +117,24 @@ class Reliable(Protocol):
 
     def receive(self, message: Segment, sender: int, now: int) -> Effects:
         """Take the acknowledgement, hand over what is in order, send what may now be sent."""
-        link, channel = self.links[sender], message.channel
-        if channel.incarnation < link.incarnation:
+        connection, channel = self.connections[sender], message.channel
+        if channel.incarnation < connection.incarnation:
             yield Count("channel_stale")
             return
         for_many, for_me = channel.ack is None, channel.receiver == self.incarnation
-        if channel.incarnation > link.incarnation:
+        if channel.incarnation > connection.incarnation:
             yield from self._meet(sender, channel.incarnation, for_me and not for_many, now)
-            link = self.links[sender]
+            connection = self.connections[sender]
         progress = False
         if not (for_many or for_me):
             yield Count("channel_stale")
             if message.message is not None:  # it takes this process for a dead one
                 yield from self._acknowledge(sender, 0)
         else:
-            link.timeouts = 0
+            connection.timeouts = 0
             if channel.ack is not None:
                 acked = channel.stream if message.message is None else 0
-                progress = self._acknowledged(link, acked, channel.ack, channel.beyond, now)
+                progress = self._acknowledged(connection, acked, channel.ack, channel.beyond, now)
             if message.message is not None:
                 yield from self._take(message.message, sender, channel, now)
         yield from self._resume(sender, now, progress)
@@ -145,12 +145,12 @@ class Reliable(Protocol):
             case ("inner", name):
                 yield from self._translate(self.inner.timeout(name, now), now)
             case ("ack", int(peer)):
-                self.links[peer].ack_timer = False
-                for stream, incoming in self.links[peer].incoming.items():
+                self.connections[peer].ack_timer = False
+                for stream, incoming in self.connections[peer].incoming.items():
                     if incoming.due:
                         yield from self._acknowledge(peer, stream)
             case ("retransmit", int(peer)):
-                self.links[peer].retransmit_timer = False
+                self.connections[peer].retransmit_timer = False
                 yield from self._retransmit(peer, now)
 
     def start(self, now: int) -> Effects:
@@ -170,7 +170,7 @@ class Reliable(Protocol):
 
     def busy(self) -> bool:
         """Whether the application should wait with its next multicast."""
-        streams = [link.own for link in self.links.values()]
+        streams = [connection.own for connection in self.connections.values()]
         full = any(len(s.waiting) >= self.window for s in (*streams, *self.groups.values()))
         return full or self.inner.busy()
 
@@ -192,7 +192,7 @@ class Reliable(Protocol):
         for effect in effects:
             if isinstance(effect, Send):
                 for peer in effect.peers:
-                    yield from self._enqueue(self.links[peer].own, effect.message, now)
+                    yield from self._enqueue(self.connections[peer].own, effect.message, now)
             elif isinstance(effect, Multicast):
                 for stream in self._streams(effect.peers):
                     yield from self._enqueue(stream, effect.message, now)
@@ -207,14 +207,16 @@ class Reliable(Protocol):
         """The stream of copies for these receivers, or theirs when there are too many sets."""
         if peers not in self.groups:
             if len(self.groups) == STREAMS - 1 or not peers:
-                return [self.links[peer].own for peer in peers]
+                return [self.connections[peer].own for peer in peers]
             stream = self.groups[peers] = Stream(len(self.groups) + 1, peers)
-            for link in map(self.links.__getitem__, peers):
-                link.outgoing[stream.id] = Outgoing(stream, start=int(link.incarnation > 0))
+            for connection in map(self.connections.__getitem__, peers):
+                connection.outgoing[stream.id] = Outgoing(
+                    stream, start=int(connection.incarnation > 0)
+                )
         return [self.groups[peers]]
 
     def _enqueue(self, stream: Stream, message: Message, now: int) -> Effects:
-        reachable = [peer for peer in stream.peers if not self.links[peer].given_up]
+        reachable = [peer for peer in stream.peers if not self.connections[peer].given_up]
         if len(reachable) < len(stream.peers):
             yield Count("channel_given_up", len(stream.peers) - len(reachable))
         if reachable:
@@ -223,8 +225,8 @@ class Reliable(Protocol):
 
     def _advance(self, stream: Stream, now: int) -> Effects:
         """Send what waits, as far as every receiver's window allows."""
-        links = {peer: self.links[peer] for peer in stream.peers}
-        outgoing = {p: link.outgoing[stream.id] for p, link in links.items() if not link.given_up}
+        peers = [peer for peer in stream.peers if not self.connections[peer].given_up]
+        outgoing = {peer: self.connections[peer].outgoing[stream.id] for peer in peers}
         if not outgoing:
             stream.waiting.clear()
         end = self.window + min((out.first for out in outgoing.values()), default=0)
@@ -254,14 +256,14 @@ class Reliable(Protocol):
         self, message: Message, peer: int, stream: int, number: int, start: bool = False
     ) -> Segment:
         """A message for one peer, with an acknowledgement on it."""
-        link = self.links[peer]
-        incoming = self._incoming(link, 0)
+        connection = self.connections[peer]
+        incoming = self._incoming(connection, 0)
         incoming.due = 0
         return Segment.of(
             message,
             ChannelHeader(
                 self.incarnation,
-                link.receiver,
+                connection.receiver,
                 stream,
                 start,
                 number,
@@ -272,18 +274,22 @@ class Reliable(Protocol):
 
     # what comes from the network
 
-    def _acknowledged(self, link: Link, stream: int, ack: int, beyond: int, now: int) -> bool:
+    def _acknowledged(
+        self, connection: Connection, stream: int, ack: int, beyond: int, now: int
+    ) -> bool:
         """The peer has received something; whether it is news."""
-        out = link.outgoing.get(stream)
-        newest = out.acknowledge(ack, beyond, now - link.trip.mean // 2) if out else None
+        out = connection.outgoing.get(stream)
+        newest = out.acknowledge(ack, beyond, now - connection.trip.mean // 2) if out else None
         if newest and not newest.again:
-            link.trip.measure(now - newest.sent_at, self.ack_delay, self.min_rto, self.max_rto)
+            connection.trip.measure(
+                now - newest.sent_at, self.ack_delay, self.min_rto, self.max_rto
+            )
         return newest is not None
 
     def _take(self, message: Message, sender: int, channel: ChannelHeader, now: int) -> Effects:
         """Keep what is new, and hand over what is in order."""
         assert channel.number is not None
-        incoming = self._incoming(self.links[sender], channel.stream)
+        incoming = self._incoming(self.connections[sender], channel.stream)
         if channel.start and not incoming.expected:
             incoming.expected = channel.number
         if incoming.has(channel.number):
@@ -297,93 +303,95 @@ class Reliable(Protocol):
 
     def _resume(self, peer: int, now: int, progress: bool = False) -> Effects:
         """Send again what was lost, send what waits, acknowledge what cannot wait."""
-        link = self.links[peer]
-        for out in link.outgoing.values():
-            for number in out.lost(overdue=now - link.trip.patience):
+        connection = self.connections[peer]
+        for out in connection.outgoing.values():
+            for number in out.lost(overdue=now - connection.trip.patience):
                 yield from self._send_again(peer, out, number, now)
             if out.stream.waiting:
                 yield from self._advance(out.stream, now)
-        for stream, incoming in link.incoming.items():
+        for stream, incoming in connection.incoming.items():
             if incoming.due >= AT_ONCE:
                 yield from self._acknowledge(peer, stream)
         yield from self._set_timers(peer, progress)
 
     def _acknowledge(self, peer: int, stream: int) -> Effects:
-        link = self.links[peer]
-        incoming = self._incoming(link, stream)
+        connection = self.connections[peer]
+        incoming = self._incoming(connection, stream)
         incoming.due = 0
         header = ChannelHeader(
-            self.incarnation, link.receiver, stream, ack=incoming.ack, beyond=incoming.beyond
+            self.incarnation, connection.receiver, stream, ack=incoming.ack, beyond=incoming.beyond
         )
         yield Count("channel_acks")
         yield Send((peer,), Segment(self.me, 0, channel=header))
 
-    def _incoming(self, link: Link, stream: int) -> Incoming:
+    def _incoming(self, connection: Connection, stream: int) -> Incoming:
         """A process that was started again is told where it enters a stream of copies."""
-        if stream not in link.incoming:
-            link.incoming[stream] = Incoming(expected=int(not (stream and self.incarnation)))
-        return link.incoming[stream]
+        if stream not in connection.incoming:
+            connection.incoming[stream] = Incoming(expected=int(not (stream and self.incarnation)))
+        return connection.incoming[stream]
 
     # silence and return of a peer
 
     def _set_timers(self, peer: int, progress: bool = False) -> Effects:
         """The timers that are needed and no others; the timeout starts anew with progress."""
-        link = self.links[peer]
-        due = any(incoming.due for incoming in link.incoming.values())
-        if due != link.ack_timer:
-            link.ack_timer = due
+        connection = self.connections[peer]
+        due = any(incoming.due for incoming in connection.incoming.values())
+        if due != connection.ack_timer:
+            connection.ack_timer = due
             yield SetTimer(("ack", peer), self.ack_delay) if due else CancelTimer(("ack", peer))
-        under_way = any(out.flights for out in link.outgoing.values())
-        if under_way and (progress or not link.retransmit_timer):
-            link.retransmit_timer = True
-            yield SetTimer(("retransmit", peer), link.trip.timeout)
-        elif link.retransmit_timer and not under_way:
-            link.retransmit_timer = False
+        under_way = any(out.flights for out in connection.outgoing.values())
+        if under_way and (progress or not connection.retransmit_timer):
+            connection.retransmit_timer = True
+            yield SetTimer(("retransmit", peer), connection.trip.timeout)
+        elif connection.retransmit_timer and not under_way:
+            connection.retransmit_timer = False
             yield CancelTimer(("retransmit", peer))
 
     def _retransmit(self, peer: int, now: int) -> Effects:
         """Nothing was heard in time: send two segments again, or give the peer up."""
-        link = self.links[peer]
-        link.timeouts += 1
-        if link.timeouts > self.settings.retries:
-            yield from self._give_up(link)
+        connection = self.connections[peer]
+        connection.timeouts += 1
+        if connection.timeouts > self.settings.retries:
+            yield from self._give_up(connection)
         else:
-            link.trip.back_off(self.max_rto)
-            for out in link.outgoing.values():
+            connection.trip.back_off(self.max_rto)
+            for out in connection.outgoing.values():
                 for number in sorted(out.probes()):
                     yield from self._send_again(peer, out, number, now)
         yield from self._resume(peer, now)
 
-    def _give_up(self, link: Link) -> Effects:
+    def _give_up(self, connection: Connection) -> Effects:
         """Drop what is queued; the streams for many go on without it."""
-        shared = sum(len(s.waiting) for s in self.groups.values() if s.id in link.outgoing)
-        yield Count("channel_given_up", link.unacknowledged() + shared)
-        link.given_up = True
-        link.own.waiting.clear()
-        for out in link.outgoing.values():
+        shared = sum(len(s.waiting) for s in self.groups.values() if s.id in connection.outgoing)
+        yield Count("channel_given_up", connection.unacknowledged() + shared)
+        connection.given_up = True
+        connection.own.waiting.clear()
+        for out in connection.outgoing.values():
             out.flights.clear()
 
     def _meet(self, peer: int, incarnation: int, knows_me: bool, now: int) -> Effects:
         """A peer is heard of for the first time, or has been started again."""
-        link = self.links[peer]
-        if incarnation == link.receiver:
-            link.incarnation = incarnation if knows_me else UNKNOWN  # it may be dead already
-        elif link.incarnation == UNKNOWN and not link.given_up:
-            link.incarnation = incarnation
-            link.incoming.clear()
-            for out in link.outgoing.values():  # it has nothing of what was sent to another
+        connection = self.connections[peer]
+        if incarnation == connection.receiver:
+            connection.incarnation = incarnation if knows_me else UNKNOWN  # it may be dead already
+        elif connection.incarnation == UNKNOWN and not connection.given_up:
+            connection.incarnation = incarnation
+            connection.incoming.clear()
+            for out in connection.outgoing.values():  # it has nothing of what was sent to another
                 out.start = int(out.stream.id > 0)
                 for number in sorted(out.flights):
                     yield from self._send_again(peer, out, number, now)
         else:
-            yield Count("channel_given_up", link.unacknowledged())
-            anew = self.links[peer] = self._link(peer)
+            yield Count("channel_given_up", connection.unacknowledged())
+            anew = self.connections[peer] = self._connect(peer)
             anew.incarnation = incarnation
-            anew.ack_timer, anew.retransmit_timer = link.ack_timer, link.retransmit_timer
-            for stream in (out.stream for out in link.outgoing.values() if out.stream.id):
+            anew.ack_timer = connection.ack_timer
+            anew.retransmit_timer = connection.retransmit_timer
+            for stream in (out.stream for out in connection.outgoing.values() if out.stream.id):
                 anew.outgoing[stream.id] = Outgoing(stream, stream.next, start=stream.next)
 
-    def _link(self, peer: int) -> Link:
-        link = Link(Stream(0, (peer,)), RoundTrip(round(self.settings.initial_rto_ms * NS_PER_MS)))
-        link.outgoing[0] = Outgoing(link.own)
-        return link
+    def _connect(self, peer: int) -> Connection:
+        initial_rto = round(self.settings.initial_rto_ms * NS_PER_MS)
+        connection = Connection(Stream(0, (peer,)), RoundTrip(initial_rto))
+        connection.outgoing[0] = Outgoing(connection.own)
+        return connection

@@ -38,7 +38,7 @@ Delay = Literal["terminate", "recover"]
 Eids = tuple[EventId, ...]
 
 
-class Held(NamedTuple):
+class HeldEvent(NamedTuple):
     """An event that waits at least for this, and for how long; what was asked for on its behalf."""
 
     event: Event
@@ -56,7 +56,7 @@ class Causality(Protocol):
         self.recovery_size: int = self.settings.recovery_size
         self.view = make_view(place, self.settings)
         self.clock = Clock(len(owners))
-        self.held: dict[EventId, Held] = {}
+        self.held: dict[EventId, HeldEvent] = {}
         self.asked: set[EventId] = set()
         self.B: OrderedDict[EventId, Event] = OrderedDict()
         self.owners = owners
@@ -87,7 +87,7 @@ class Causality(Protocol):
             yield from self.deliver(event)
             yield from self.drain()
         else:
-            self.held[eid] = Held(event, waits_for, timer)
+            self.held[eid] = HeldEvent(event, waits_for, timer)
             yield Hold(event, None)
             yield from self.delay(event, timer)
 
@@ -151,7 +151,7 @@ class Causality(Protocol):
                 else:
                     self.held[eid] = self.held[eid]._replace(waits_for=waits_for)
 
-    def may_go(self, held: Held) -> bool:
+    def may_go(self, held: HeldEvent) -> bool:
         """Whether what an event waited for, or the event itself, is delivered or obsolete."""
         return self.clock.has_passed(held.waits_for) or self.clock.obsolete(held.event)
 

@@ -45,7 +45,7 @@ from .tickets import (
     Revoked,
     Ring,
     TicketEffects,
-    Tickets,
+    TicketManager,
 )
 
 ROUND = "round"
@@ -143,7 +143,7 @@ class Cluster(Causality):
         self.seq = 0
         self.founder = self.me in founders
         self.claimed = NOTHING
-        self.manager: Tickets | None = None
+        self.manager: TicketManager | None = None
         if settings.management == "ring":
             self.manager = self.ring(place, tickets, founders, settings.leases.round_ns)
         elif settings.management == "leases":

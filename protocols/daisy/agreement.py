@@ -23,8 +23,8 @@ from ..wire import Message, MessageId, WireError
 from .casting import Casting
 from .membership import Membership, Proposal
 from .messages import INSTALL, MOVED, STATE, Cast, Flush, Part
-from .states import Install, Reshape, State, parts_of
 from .view import View, ViewId, following
+from .view_change import Install, Reshape, State, parts_of
 
 Way = Callable[[View, int, Sequence[Cast]], Casting]
 

@@ -17,8 +17,8 @@ from dataclasses import replace
 
 from ..wire import MessageId
 from .messages import Cast, Report
-from .states import State
 from .view import View
+from .view_change import State
 
 Copies = tuple[tuple[int, ...], Cast]  # the processes that get it
 Status = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]  # to whom; delivered, released

@@ -24,7 +24,7 @@ A group that has become too large or too small is silenced until nothing of it i
 is split, or its members join the next group, which gives them what is on its way to them.
 
 The paper's optimisations (section 3.4) are modules of their own: relaying before a message is
-deliverable in ``early``, and inside a group messages to recipients only, with a matrix instead of a
+deliverable in ``early_relay``, and inside a group messages to recipients only, with a matrix instead of a
 vector, in ``matrices``, or by way of the server in ``star``.
 
 State: one ``Group`` for each level at which this process is a member; what waits to be relayed.
@@ -63,19 +63,19 @@ from ..base import (
     SetTimer,
 )
 from ..wire import Message
-from .early import EarlyRelays
+from .early_relay import EarlyRelays
 from .group import Group
 from .matrices import Matrices
 from .membership import FIRST, Timing
 from .messages import MESSAGES, Cast
 from .relay import BACKING_BITS
-from .servers import Servers
-from .shape import merge, split
-from .stamped import Stamped
-from .star import Star
-from .states import Reshape
+from .server_group import ServerGroup
+from .split_merge import merge, split
+from .stamped_cast import StampedCast
+from .star import StarGroup
 from .tree import LEVEL, daisy
 from .view import Member, View, ViewId
+from .view_change import Reshape
 
 TICK = "tick"
 PATIENT = 10  # heartbeats in which a group that was silenced should have nothing left
@@ -90,7 +90,7 @@ class Daisy(EarlyRelays):
     takes_subsets: ClassVar[bool] = True
     rests: ClassVar[bool] = False
     repairs: ClassVar[bool] = True
-    messages: ClassVar[tuple[type[Message], ...]] = (*MESSAGES, Stamped)
+    messages: ClassVar[tuple[type[Message], ...]] = (*MESSAGES, StampedCast)
     figures: ClassVar[tuple[Figure, ...]] = (
         Ratio("broadcasts_per_message", "broadcasts a message", of="broadcasts", per="multicasts"),
         Ratio(
@@ -212,9 +212,9 @@ class Daisy(EarlyRelays):
             top = level + 1 == len(self.path)
             kind = partial(Group, way=partial(Matrices, k=self.settings.resilience, top=top))
         elif self.settings.inside == "server" and level == 0:
-            kind = Star
+            kind = StarGroup
         elif self.settings.early and level == 1:
-            kind = Servers
+            kind = ServerGroup
         group = kind(number, me, self.timing, candidates, view=view, now=now, others=others)
         if level == 0:
             group.gather = self._gather

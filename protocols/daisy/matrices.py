@@ -43,8 +43,8 @@ from dataclasses import replace
 from ..wire import MessageId
 from .casting import AT_ONCE, Casting, Copies
 from .messages import Cast, Report
-from .states import Held, State
 from .view import View
+from .view_change import HeldCast, State
 
 
 class Matrices(Casting):
@@ -179,7 +179,7 @@ class Matrices(Casting):
 
     def state(self, history: Iterable[Cast], seen: Iterable[MessageId]) -> State:
         """What was delivered and is not stable, and what was only received."""
-        held = tuple(Held(i, cast.vector[-1], cast) for (i, _), cast in self.held.items())
+        held = tuple(HeldCast(i, cast.vector[-1], cast) for (i, _), cast in self.held.items())
         return State(self.id, tuple(history), tuple(self.firm), held, tuple(seen))
 
     def is_short(self, states: Mapping[int, State]) -> bool:
@@ -241,7 +241,7 @@ class Matrices(Casting):
         return late
 
 
-def _whole(held: Collection[Held], firm: list[int]) -> Iterator[Cast]:
+def _whole(held: Collection[HeldCast], firm: list[int]) -> Iterator[Cast]:
     """Of what was received, what comes after nothing of its sender that is neither firm nor here."""
     for member, number, cast in sorted(held, key=lambda h: h.number):
         if number <= firm[member] + 1:

@@ -26,8 +26,8 @@ from .messages import (
     Leave,
     Part,
 )
-from .states import Reshape, State
 from .view import Member, View, ViewId
+from .view_change import Reshape, State
 
 STRONG = 256  # by so much a view's number grows if a majority made it: such views prevail
 FIRST = 1 << 16  # the number of the views at the beginning

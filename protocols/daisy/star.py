@@ -43,13 +43,13 @@ from ..wire import MessageId
 from .casting import AT_ONCE, Casting, Copies, Status
 from .group import Group
 from .messages import Cast, Report
-from .states import Install
 from .view import View
+from .view_change import Install
 
 SERVER = 0  # its index in a view
 
 
-class Links(Casting):
+class StarCasting(Casting):
     """The links of one view: at the server one to each member, at a member one to the server.
 
     Slot i + 1 holds what came from member i. A report says of a link how much of the server's and
@@ -215,11 +215,11 @@ class Links(Casting):
         return late
 
 
-class Star(Group):
+class StarGroup(Group):
     """One process's part in a local group whose messages all pass the server."""
 
     def __init__(self, *args: Any, **named: Any) -> None:
-        super().__init__(*args, way=Links, **named)
+        super().__init__(*args, way=StarCasting, **named)
 
     @property
     def open(self) -> bool:
@@ -229,13 +229,13 @@ class Star(Group):
     @property
     def waits(self) -> bool:
         """Whether, as server, it has to know first what is recorded above."""
-        return isinstance(self.casting, Links) and not self.casting.ready and super().open
+        return isinstance(self.casting, StarCasting) and not self.casting.ready and super().open
 
     def _take_over(self, install: Install) -> list[Cast]:
         """Keep what was carried over; it is delivered when the server says so."""
         self.history = {cast.id: cast for cast in install.casts}
         if self.is_server:
-            assert isinstance(self.casting, Links)
+            assert isinstance(self.casting, StarCasting)
             self.casting.ready = False
             self.seen.clear()  # from now on, what is in the sequence
         return []
@@ -243,7 +243,7 @@ class Star(Group):
     def resume(self, recorded: Iterable[Cast], now: int) -> Effects:
         """As server, begin the sequence with what was carried over and what is recorded above."""
         links = self.casting
-        assert isinstance(links, Links)
+        assert isinstance(links, StarCasting)
         known = {cast.id: cast for cast in (*recorded, *self.history.values())}
         ordered = sorted(known.values(), key=lambda c: (c.time, c.id))
         first = [replace(cast, group=self.number, view=links.id) for cast in ordered]

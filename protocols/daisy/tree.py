@@ -14,7 +14,7 @@ LEVEL = 4096  # group numbers of a level; the common header has room for 16 leve
 
 
 @dataclass(frozen=True)
-class Tree:
+class GroupTree:
     """Groups by number: their members, of each the first its server, and all processes below."""
 
     members: dict[int, tuple[int, ...]]
@@ -34,7 +34,7 @@ class Tree:
         return self.rosters[group], group
 
 
-def daisy(processes: int, group_size: int, levels: int, grows: bool = False) -> Tree:
+def daisy(processes: int, group_size: int, levels: int, grows: bool = False) -> GroupTree:
     """Consecutive processes share a local group of about this size, consecutive groups a daisy."""
     members: dict[int, tuple[int, ...]] = {}
     rosters: dict[int, frozenset[int]] = {}
@@ -54,7 +54,7 @@ def daisy(processes: int, group_size: int, levels: int, grows: bool = False) -> 
         if len(current) == 1 and (level or not grows):
             break
         parts = ceil(len(current) / branching - 1e-9)
-    return Tree(members, rosters, level + 1)
+    return GroupTree(members, rosters, level + 1)
 
 
 def cut(things: Sequence[T], parts: int) -> list[Sequence[T]]:

@@ -27,7 +27,7 @@ from testbed.protocols.broken.leases import (
     SleepWalker,
     Timeless,
 )
-from testbed.protocols.broken.tickets import Printed
+from testbed.protocols.broken.tickets import PrintedRing
 from testbed.protocols.cluster import Cluster
 from testbed.protocols.cluster.tickets import Leases, Ring
 from testbed.run import Run, run_experiment
@@ -505,7 +505,7 @@ def test_a_ring_hands_tickets_on_with_their_numbers(tmp_path: Path) -> None:
 def test_algorithm_1_as_printed_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Broken(Cluster):
         name: ClassVar[str] = "broken-ring"
-        ring: ClassVar[type[Ring]] = Printed
+        ring: ClassVar[type[Ring]] = PrintedRing
 
     monkeypatch.setitem(PROTOCOLS, Broken.name, Broken)
     (experiment,) = parse(churning(Broken.name), Path("printed.toml"))

@@ -41,9 +41,9 @@ from testbed.protocols import (
 from testbed.protocols.broken import BROKEN
 from testbed.protocols.broken.overlay import Printed
 from testbed.protocols.broken.timestamp import Impatient, LateUpdate, NoRescan
-from testbed.protocols.ks import Dests, KSMessage, Log
+from testbed.protocols.ks import Dests, KSLog, KSMessage
 from testbed.protocols.rst import MatrixMessage
-from testbed.protocols.timestamp import Stamped
+from testbed.protocols.timestamp import VectorMessage
 
 Action = tuple[int, int, Destinations, Answers]  # sender, receiver (the same: it multicasts to)
 
@@ -55,9 +55,9 @@ class Delayed(Timestamp):
 
     def __init__(self, place: Place, settings: Any = None) -> None:
         super().__init__(place, settings)
-        self.inbox: list[tuple[Stamped, int]] = []
+        self.inbox: list[tuple[VectorMessage, int]] = []
 
-    def receive(self, message: Stamped, sender: int, now: int) -> Effects:
+    def receive(self, message: VectorMessage, sender: int, now: int) -> Effects:
         self.inbox.append((message, sender))
         yield SetTimer("inbox", 1)
 
@@ -93,7 +93,7 @@ class Scribbler(Timestamp):
             if not isinstance(effect, Deliver):
                 effect.message.vector[:] = 9  # type: ignore[union-attr]
 
-    def deliver(self, message: Stamped) -> Effects:
+    def deliver(self, message: VectorMessage) -> Effects:
         for effect in super().deliver(message):
             yield effect
             effect.message.vector[:] = 9  # type: ignore[union-attr]
@@ -144,7 +144,7 @@ class Amnesiac(KS):
 
     def learn(self, message: KSMessage) -> None:
         n = self.place.processes
-        self.LOG = Log([message.seq * (s == message.source) for s in range(n)], [0] * n, {})
+        self.LOG = KSLog([message.seq * (s == message.source) for s in range(n)], [0] * n, {})
 
 
 class Hasty(KS):
@@ -152,7 +152,7 @@ class Hasty(KS):
 
     name: ClassVar[str] = "hasty"
 
-    def propagate(self, dests: Dests) -> tuple[Log, list[Log]]:
+    def propagate(self, dests: Dests) -> tuple[KSLog, list[KSLog]]:
         rest, _ = super().propagate(dests)
         return rest, [rest] * dests.bit_count()
 
@@ -164,7 +164,7 @@ class NewestOnly(KS):
 
     def learn(self, message: KSMessage) -> None:
         super().learn(message)
-        self.LOG = Log(self.LOG.newest, self.LOG.dests, {})
+        self.LOG = KSLog(self.LOG.newest, self.LOG.dests, {})
 
 
 class Grouped(RST):

@@ -25,7 +25,7 @@ from testbed.protocols import (
     Protocol,
     Send,
 )
-from testbed.protocols.ks import Log, members, to_dests
+from testbed.protocols.ks import KSLog, members, to_dests
 
 Destinations = frozenset[int] | None
 KnownLog = dict[MessageId, set[int]]
@@ -232,7 +232,7 @@ def draw_destinations(rng: random.Random, processes: int) -> Destinations:
 
 
 @st.composite
-def logs(draw: st.DrawFn, processes: int) -> Log:
+def logs(draw: st.DrawFn, processes: int) -> KSLog:
     """A log that a process could have: of a sender, no two entries share a destination."""
     entries: dict[MessageId, int] = {}
     for s in draw(st.sets(st.integers(0, processes - 1))):
@@ -247,16 +247,16 @@ def logs(draw: st.DrawFn, processes: int) -> Log:
     return make_log(processes, entries)
 
 
-def make_log(processes: int, entries: dict[MessageId, int]) -> Log:
+def make_log(processes: int, entries: dict[MessageId, int]) -> KSLog:
     """The log with these entries."""
     newest, dests, older = [0] * processes, [0] * processes, defaultdict(dict)
     for s, t in sorted(entries):
         if newest[s] and dests[s]:
             older[s][newest[s]] = dests[s]
         newest[s], dests[s] = t, entries[MessageId(s, t)]
-    return Log(newest, dests, dict(older))
+    return KSLog(newest, dests, dict(older))
 
 
-def known(log: Log) -> KnownLog:
+def known(log: KSLog) -> KnownLog:
     """A log in plain sets."""
     return {MessageId(s, t): set(members(dests)) for s, t, dests in log}

@@ -11,7 +11,8 @@ from testbed.check import Verdict, check_events
 from testbed.node import Node
 from testbed.node.meter import Meter
 from testbed.protocols import Deliver, Effects, Message, Multicast, Place, Protocol, Send
-from testbed.protocols.channel import Link, Reliable
+from testbed.protocols.channel import Reliable
+from testbed.protocols.channel.reliable import Connection
 from testbed.protocols.channel.segments import Segment
 from testbed.workloads import Bursts, Workload
 from tests.protocols.channels import MemoryLog
@@ -179,6 +180,6 @@ class Lossy:
         incoming = [i for link in self._links() for i in link.incoming.values()]
         return self.settled() and not any(i.early or i.due for i in incoming)
 
-    def _links(self) -> list[Link]:
+    def _links(self) -> list[Connection]:
         channels = [self.channel(node) for node in range(self.processes) if node not in self.dead]
-        return [link for channel in channels for link in channel.links.values()]
+        return [link for channel in channels for link in channel.connections.values()]

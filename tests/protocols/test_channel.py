@@ -87,7 +87,7 @@ def test_a_lost_segment_is_sent_again_when_three_have_overtaken_it() -> None:
     assert got(b) == [1, 2, 3, 4, 5]
     assert (ack.channel.ack, ack.channel.beyond) == (5, 0)
     assert list(a.receive(ack, B, 20 * MS)) == [CancelTimer(("retransmit", B))]
-    assert not a.links[B].unacknowledged()
+    assert not a.connections[B].unacknowledged()
 
 
 def test_acknowledgements_ride_on_data_or_go_alone_after_a_while_or_with_every_second() -> None:
@@ -150,7 +150,7 @@ def test_what_was_sent_again_measures_nothing() -> None:
     list(b.receive(again, A, 505 * MS))
     (ack,) = segments(list(b.timeout(("ack", A), 515 * MS)))
     list(a.receive(ack, B, 520 * MS))
-    assert a.links[B].trip == RoundTrip(timeout=1000 * MS)
+    assert a.connections[B].trip == RoundTrip(timeout=1000 * MS)
 
 
 def test_a_network_that_reorders_is_not_taken_for_one_that_loses() -> None:
@@ -159,7 +159,7 @@ def test_a_network_that_reorders_is_not_taken_for_one_that_loses() -> None:
         net.say(A, bytes([B]))
     net.run()
     assert got(net.channel(B)) == list(range(1, 1001))
-    assert net.channel(A).links[B].outgoing[0].reordering > 32
+    assert net.channel(A).connections[B].outgoing[0].reordering > 32
     assert net.meter.counted["channel_retransmissions"] < 100
 
 
@@ -185,7 +185,7 @@ def test_a_receiver_keeps_no_more_than_a_window() -> None:
     sent = [segments(say(a, B))[0] for _ in range(5)]
     list(b.receive(sent[3], A, 0))
     effects = list(b.receive(sent[4], A, 0))
-    assert list(b.links[A].incoming[0].early) == [4]
+    assert list(b.connections[A].incoming[0].early) == [4]
     assert segments(effects)[0].channel.ack == 0
 
 
@@ -332,7 +332,7 @@ def test_every_set_of_receivers_is_served_when_streams_run_out() -> None:
     for peer in range(1, 200):
         a._streams((peer,))
     assert len(a.groups) == 127
-    assert a._streams((150, 151)) == [a.links[150].own, a.links[151].own]
+    assert a._streams((150, 151)) == [a.connections[150].own, a.connections[151].own]
 
 
 def test_the_slowest_receiver_holds_the_window_until_it_is_given_up() -> None:
@@ -384,11 +384,11 @@ def test_who_is_heard_of_is_not_given_up() -> None:
     say(a, B)
     for _ in range(5):
         list(a.timeout(("retransmit", B), 0))
-        assert not a.links[B].given_up
+        assert not a.connections[B].given_up
         list(a.receive(segments(say(b, A))[0], B, 0))
     list(a.timeout(("retransmit", B), 0))
     list(a.timeout(("retransmit", B), 0))
-    assert a.links[B].given_up
+    assert a.connections[B].given_up
 
 
 # the restarted
@@ -485,7 +485,7 @@ def test_datagrams_of_a_dead_incarnation_are_refused() -> None:
     list(dead_b.receive(old, A, 0))
     (late_ack,) = segments(list(dead_b.timeout(("ack", A), 2)))
     assert list(again.receive(late_ack, B, 2)) == [Count("channel_stale")]
-    assert again.links[B].unacknowledged() == 1
+    assert again.connections[B].unacknowledged() == 1
 
 
 @given(
@@ -606,7 +606,7 @@ def test_a_copy_of_the_state_behaves_like_the_original_and_leaves_it_alone() -> 
         ]
 
     assert go_on(twin) == go_on(a)
-    assert a.links[C].trip == twin.links[C].trip
+    assert a.connections[C].trip == twin.connections[C].trip
 
 
 @pytest.mark.parametrize(

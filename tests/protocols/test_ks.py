@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.protocols import MessageId, WireError
-from testbed.protocols.ks import KS, Dests, KSMessage, Log, to_dests
+from testbed.protocols.ks import KS, Dests, KSLog, KSMessage, to_dests
 from testbed.protocols.ks_prime import KSPrime, KSPrimeMessage
 from testbed.protocols.rst import RST
 from tests.protocols.executions import Execution, known, logs, make_log
@@ -200,7 +200,7 @@ class WithoutConstraintOne(KS):
 class WithoutConstraintTwo(KS):
     """Does not forget what a later message to the same destination makes obsolete."""
 
-    def propagate(self, dests: Dests) -> tuple[Log, list[Log]]:
+    def propagate(self, dests: Dests) -> tuple[KSLog, list[KSLog]]:
         return self.LOG, [self.LOG] * dests.bit_count()
 
 

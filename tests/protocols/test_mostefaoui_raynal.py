@@ -13,7 +13,7 @@ from testbed.protocols import MessageId, Place, WireError
 from testbed.protocols.broken.groups import ArrivalOrder, OwnGroups
 from testbed.protocols.grouped import has_cycle
 from testbed.protocols.mostefaoui_raynal import MostefaouiRaynal
-from testbed.protocols.phases import Resynch, Stamped
+from testbed.protocols.phases import PhaseMessage, Resynch
 from tests.protocols.grouped import TRIANGLE, Groups, World, draw_groups, draw_tree
 
 MS = 1_000_000
@@ -271,11 +271,11 @@ def test_a_stale_resynch_does_not_put_a_process_back() -> None:
 def test_what_does_not_belong_to_a_group_of_ours_is_dropped() -> None:
     world = World(variant(entries="all"), TRIANGLE)
     for stray in (
-        Stamped(0, 1, group=0, stamp=(0, 0)),
-        Stamped(0, 1, group=1, stamp=(0, 0, 0)),
-        Stamped(2, 1, group=2, stamp=(0, 0, 0)),
-        Stamped(0, 1, group=7, stamp=(0, 0, 0)),
-        Stamped(1, 1, group=0, stamp=(0, 0, 0)),
+        PhaseMessage(0, 1, group=0, stamp=(0, 0)),
+        PhaseMessage(0, 1, group=1, stamp=(0, 0, 0)),
+        PhaseMessage(2, 1, group=2, stamp=(0, 0, 0)),
+        PhaseMessage(0, 1, group=7, stamp=(0, 0, 0)),
+        PhaseMessage(1, 1, group=0, stamp=(0, 0, 0)),
         Resynch(0, 0, group=0, stamp=(1, 1)),
         Resynch(0, 0, group=2, stamp=(1,)),
     ):
@@ -302,12 +302,14 @@ def test_the_timer_must_run_out_some_time(wrong: float) -> None:
 
 
 @given(
-    st.sampled_from([Stamped, Resynch]),
+    st.sampled_from([PhaseMessage, Resynch]),
     st.lists(SEEDS, max_size=9),
     st.binary(max_size=9),
     st.integers(0, 65535),
 )
-def test_encode_and_decode(kind: type[Stamped], stamp: list[int], data: bytes, group: int) -> None:
+def test_encode_and_decode(
+    kind: type[PhaseMessage], stamp: list[int], data: bytes, group: int
+) -> None:
     codec = MostefaouiRaynal.codec(run=7, processes=5)
     message = kind(4, 9, data, 11, group, stamp=tuple(stamp))
     encoded = codec.encode(message)
@@ -321,4 +323,4 @@ def test_encode_and_decode(kind: type[Stamped], stamp: list[int], data: bytes, g
 @given(st.binary().filter(lambda control: len(control) % 4 != 0))
 def test_what_is_not_whole_integers_is_refused(control: bytes) -> None:
     with pytest.raises(WireError):
-        Stamped.decode_control(control, 5)
+        PhaseMessage.decode_control(control, 5)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from testbed.protocols import MessageId, Overlay, Place, Protocol, Timestamp
 from testbed.protocols.broken.overlay import Printed
 from testbed.protocols.broken.timestamp import FifoOnly, Impatient
-from testbed.protocols.timestamp import Stamped
+from testbed.protocols.timestamp import VectorMessage
 from testbed.topologies.overlays import Hypercube
 from testbed.workloads import Bursts, Reply, Workload
 from tests.protocols.channels import Channels
@@ -73,7 +73,7 @@ def test_timestamp_carries_the_vectors_of_the_papers_figure() -> None:
     net = Channels(Timestamp, 3)
     net.say(0)
     net.say(0)
-    second: Stamped = net.queues[0, 1][1]
+    second: VectorMessage = net.queues[0, 1][1]
     assert second.vector.tolist() == [2, 0, 0]
     net.pass_on(0, 1, place=1)  # a second message before the first: held
     assert net.log.held == [(1, m(0, 2), m(0, 1))]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from testbed.protocols import MessageId
 from testbed.protocols.broken.groups import Unstamped
-from testbed.protocols.phases import Phases, Resynch, Stamped
+from testbed.protocols.phases import PhaseMessage, Phases, Resynch
 from tests.protocols.grouped import World
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -126,8 +126,8 @@ def test_copies_that_come_twice_and_strays_are_dropped() -> None:
     (copy,) = world.copies
     world.run()
     world.receive(0, 1, copy.message)
-    world.receive(0, 1, Stamped(0, 2, stamp=(1, 1)))
-    world.receive(0, 1, Stamped(1, 2, stamp=(1,)))
+    world.receive(0, 1, PhaseMessage(0, 2, stamp=(1, 1)))
+    world.receive(0, 1, PhaseMessage(1, 2, stamp=(1,)))
     world.receive(0, 1, Resynch(0, 0, stamp=()))
     assert world.discarded == ["duplicate", *["malformed"] * 3]
     assert len(world.delivered[1]) == 1

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from testbed.protocols import Message, Overlay, Place, Protocol, Timestamp, WireError
 from testbed.protocols.channel import Reliable
 from testbed.protocols.channel.segments import ACK_KIND, ChannelHeader, Segment, SegmentCodec
-from testbed.protocols.timestamp import Stamped
+from testbed.protocols.timestamp import VectorMessage
 from testbed.protocols.wire import CHECK, CHECK_AT, HEADER, MAGIC, VERSION, decode_header
 
 RUN, PROCESSES = 0xC0FFEE, 5
@@ -41,7 +41,7 @@ def messages(draw: st.DrawFn, protocol: type[Protocol]) -> Message:
     common = (draw(st.integers(0, PROCESSES - 1)), draw(U32), draw(st.binary(max_size=40)))
     if protocol is Timestamp:
         vector = draw(st.lists(U32, min_size=PROCESSES, max_size=PROCESSES))
-        return Stamped(*common, sent_at=draw(U32), group=7, vector=np.array(vector, np.int64))
+        return VectorMessage(*common, sent_at=draw(U32), group=7, vector=np.array(vector, np.int64))
     return Message(*common, sent_at=draw(U32), group=7)
 
 

@@ -20,7 +20,7 @@ from testbed.protocols.cluster.tickets.encoding import (
 )
 from testbed.protocols.ks import KSMessage, to_dests
 from testbed.protocols.rst import MatrixMessage
-from testbed.protocols.timestamp import Stamped
+from testbed.protocols.timestamp import VectorMessage
 from testbed.protocols.wire import HEADER, decode_header
 from tests.protocols.executions import logs
 
@@ -41,9 +41,9 @@ def messages(draw: st.DrawFn, protocol: type[Protocol]) -> Message:
         "sent_at": draw(U64),
         "group": draw(U16),
     }
-    if kind is Stamped:
+    if kind is VectorMessage:
         entries = draw(st.lists(U32, min_size=PROCESSES, max_size=PROCESSES))
-        return Stamped(**common, vector=np.array(entries, np.int64))
+        return VectorMessage(**common, vector=np.array(entries, np.int64))
     some = st.sets(PROCESS)
     if kind is MatrixMessage:
         square = st.lists(U32, min_size=PROCESSES**2, max_size=PROCESSES**2)
@@ -51,7 +51,7 @@ def messages(draw: st.DrawFn, protocol: type[Protocol]) -> Message:
         return MatrixMessage(**common, SENT=matrix, dests=tuple(sorted(draw(some))))
     if issubclass(kind, KSMessage):
         return kind(**common, dests=to_dests(draw(some)), olog=draw(logs(PROCESSES)))
-    if issubclass(kind, phases.Stamped):
+    if issubclass(kind, phases.PhaseMessage):
         return kind(**common, stamp=tuple(draw(st.lists(U32, max_size=5))))
     if kind is Vectors:
         return Vectors(**common, VT=np.array(draw(st.lists(U32, max_size=9)), np.int64))
@@ -141,11 +141,11 @@ def test_damaged_messages_are_refused(protocol: type[Protocol], data: st.DataObj
 
 def test_header_is_32_bytes_and_readable_without_the_protocol() -> None:
     codec = PROTOCOLS["timestamp"].codec(RUN, 3)
-    encoded = codec.encode(Stamped(2, 9, b"abc", 77, 5, vector=np.array([1, 2, 9])))
+    encoded = codec.encode(VectorMessage(2, 9, b"abc", 77, 5, vector=np.array([1, 2, 9])))
     header = decode_header(encoded)
     assert HEADER.size == 32
     assert (header.run, header.source, header.seq, header.sent_at) == (RUN, 2, 9, 77)
-    assert (header.group, header.control_size, header.kind) == (5, 12, Stamped.kind)
+    assert (header.group, header.control_size, header.kind) == (5, 12, VectorMessage.kind)
     assert encoded[32:44] == bytes([0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 9])
 
 

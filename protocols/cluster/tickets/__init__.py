@@ -2,9 +2,9 @@
 
 from .lease_messages import LEASE_MESSAGES
 from .leases import Leases
+from .manager import Granted, Revoked, TicketEffect, TicketEffects, TicketManager
 from .messages import TICKET_MESSAGES
 from .ring import Ring
-from .tickets import Granted, Revoked, TicketEffect, TicketEffects, Tickets
 from .voting import LeaseSettings
 
 __all__ = [
@@ -17,5 +17,5 @@ __all__ = [
     "Ring",
     "TicketEffect",
     "TicketEffects",
-    "Tickets",
+    "TicketManager",
 ]

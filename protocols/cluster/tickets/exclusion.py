@@ -21,15 +21,15 @@ from .lease_messages import (
     AckExclude,
     AckUpdate,
     Exclude,
-    Link,
+    Neighbour,
     Register,
     ReqCoord,
     Update,
     Voter,
     Voters,
 )
-from .messages import Member
-from .tickets import TicketEffects
+from .manager import TicketEffects
+from .messages import RingMember
 from .voting import LeaseSettings, Voting, refusing
 
 SILENCE = 2
@@ -39,11 +39,11 @@ SILENCE = 2
 class Exclusion:
     """Whom the process excludes at present; or, with ``candidate``, who is asked to follow it."""
 
-    target: Link
-    after: Link  # the target's successor, if it has told its voters nothing
+    target: Neighbour
+    after: Neighbour  # the target's successor, if it has told its voters nothing
     reports: dict[Voter, tuple[Register, ...]] = field(default_factory=dict)
     ended: bool = False  # as the target's own process says
-    candidate: Link | None = None
+    candidate: Neighbour | None = None
     waited: bool = False  # for the candidate's answer, when the last round began
     fenced_at: int = 0
 
@@ -79,7 +79,7 @@ class Excluding(Voting):
         self.quarantine_end = 0  # until then the process is a temporary coordinator
         self.confirmed = False  # the successor is known to have told its voters who follows it
         self.silence = 0  # UPDATEs that the successor has not answered
-        self.pred: Member | None = None
+        self.pred: RingMember | None = None
         self.unheard = 0  # rounds without an UPDATE from the predecessor
 
     def disconnect(self) -> TicketEffects:
@@ -135,9 +135,9 @@ class Excluding(Voting):
             self.pred, self.unheard = message.by, 0
             self.proposal = tuple(v for v in message.predecessors if v.process != self.me)
         active = int(self.state != "linking")
-        yield Send((sender,), AckUpdate(self.me, 0, link=self.link, active=active))
+        yield Send((sender,), AckUpdate(self.me, 0, neighbour=self.as_neighbour, active=active))
 
-    def closer(self, other: Member) -> bool:
+    def closer(self, other: RingMember) -> bool:
         """Whether a member has joined between the predecessor and this process."""
         assert self.member is not None
         assert self.pred is not None
@@ -146,8 +146,8 @@ class Excluding(Voting):
 
     def succeeded(self, message: AckUpdate) -> None:
         """The status of the UPDATE is OK."""
-        if message.link.member == self.succ.member and self.exclusion is None:
-            self.succ, self.silence = message.link, 0
+        if message.neighbour.member == self.succ.member and self.exclusion is None:
+            self.succ, self.silence = message.neighbour, 0
             self.confirmed = self.confirmed or bool(message.active)
 
     def start_exclusion(self, now: int) -> TicketEffects:
@@ -215,14 +215,14 @@ class Excluding(Voting):
         else:
             x.candidate = x.after
         if x.candidate.member == self.member:
-            yield from self.take_over(self.link, self.link)
+            yield from self.take_over(self.as_neighbour, self.as_neighbour)
         elif x.candidate.member.process == self.me:  # what this process was before
             self.exclusion = Exclusion(x.candidate, x.after)
             yield from self.request(now)
         else:
             yield from self.approach(x.candidate.member)
 
-    def approach(self, to: Member) -> TicketEffects:
+    def approach(self, to: RingMember) -> TicketEffects:
         """Send EXCLUDE to the one that is to be the successor."""
         assert self.member is not None
         yield Send((to.process,), Exclude(self.me, 0, by=self.member, to=to))
@@ -230,10 +230,14 @@ class Excluding(Voting):
     def follows(self, message: AckExclude) -> TicketEffects:
         """On ACKEXCLUDE: the successor is found."""
         x = self.exclusion
-        if x is not None and x.candidate is not None and message.link.member == x.candidate.member:
-            yield from self.take_over(message.link, message.succ)
+        if (
+            x is not None
+            and x.candidate is not None
+            and message.neighbour.member == x.candidate.member
+        ):
+            yield from self.take_over(message.neighbour, message.succ)
 
-    def take_over(self, succ: Link, after: Link) -> TicketEffects:
+    def take_over(self, succ: Neighbour, after: Neighbour) -> TicketEffects:
         """Become temporary coordinator of all tickets down to the successor's."""
         assert self.exclusion is not None
         end = self.exclusion.fenced_at + self.settings.quarantine_ns
@@ -250,4 +254,6 @@ class Excluding(Voting):
             return
         if by.number > self.fences.get(by.ticket, -1):
             self.pred, self.unheard = by, 0
-            yield Send((sender,), AckExclude(self.me, 0, link=self.link, succ=self.succ))
+            yield Send(
+                (sender,), AckExclude(self.me, 0, neighbour=self.as_neighbour, succ=self.succ)
+            )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
 from .encoding import MAYBE, NUMBER, PROCESS, Form, Many, Record, WordMessage
-from .messages import MEMBER, CJoin, Member, Reject, View
+from .messages import RING_MEMBER, CJoin, CView, Reject, RingMember
 
 
 class Voter(NamedTuple):
@@ -19,10 +19,10 @@ class Voter(NamedTuple):
 Voters = tuple[Voter, ...]
 
 
-class Link(NamedTuple):
+class Neighbour(NamedTuple):
     """A member, and its voters at some time: those after so many changes."""
 
-    member: Member
+    member: RingMember
     version: int
     voters: Voters
 
@@ -36,19 +36,21 @@ class Register(NamedTuple):
     """
 
     number: int
-    member: Member
+    member: RingMember
     clock: int
     version: int
     voters: Voters
     proposed: Voters
-    succ: Link
-    after: Link
+    succ: Neighbour
+    after: Neighbour
 
 
 VOTER = Record(Voter, PROCESS, NUMBER)
 VOTERS = Many(VOTER)
-LINK = Record(Link, MEMBER, NUMBER, VOTERS)
-REGISTER = Record(Register, NUMBER, MEMBER, NUMBER, NUMBER, VOTERS, VOTERS, LINK, LINK)
+NEIGHBOUR = Record(Neighbour, RING_MEMBER, NUMBER, VOTERS)
+REGISTER = Record(
+    Register, NUMBER, RING_MEMBER, NUMBER, NUMBER, VOTERS, VOTERS, NEIGHBOUR, NEIGHBOUR
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,23 +78,27 @@ class Alive(WordMessage):
 class Update(WordMessage):
     """UPDATE: I am your predecessor, and these are the closest before you."""
 
-    by: Member = field(kw_only=True)
-    to: Member = field(kw_only=True)
+    by: RingMember = field(kw_only=True)
+    to: RingMember = field(kw_only=True)
     predecessors: Voters = field(kw_only=True)
 
     kind: ClassVar[int] = 42
-    forms: ClassVar[dict[str, Form]] = {"by": MEMBER, "to": MEMBER, "predecessors": VOTERS}
+    forms: ClassVar[dict[str, Form]] = {
+        "by": RING_MEMBER,
+        "to": RING_MEMBER,
+        "predecessors": VOTERS,
+    }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AckUpdate(WordMessage):
     """The status of an UPDATE: my voters, and whether I am a coordinator already."""
 
-    link: Link = field(kw_only=True)
+    neighbour: Neighbour = field(kw_only=True)
     active: int = field(kw_only=True)
 
     kind: ClassVar[int] = 43
-    forms: ClassVar[dict[str, Form]] = {"link": LINK, "active": NUMBER}
+    forms: ClassVar[dict[str, Form]] = {"neighbour": NEIGHBOUR, "active": NUMBER}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,19 +106,19 @@ class Accept(WordMessage):
     """ACKCJOIN: your ticket and voters, your successor, and its successor."""
 
     number: int = field(kw_only=True)
-    parent: Member = field(kw_only=True)
-    child: Link = field(kw_only=True)
-    succ: Link = field(kw_only=True)
-    after: Link = field(kw_only=True)
-    view: View = field(kw_only=True)
+    parent: RingMember = field(kw_only=True)
+    child: Neighbour = field(kw_only=True)
+    succ: Neighbour = field(kw_only=True)
+    after: Neighbour = field(kw_only=True)
+    view: CView = field(kw_only=True)
 
     kind: ClassVar[int] = 44
     forms: ClassVar[dict[str, Form]] = {
         "number": NUMBER,
-        "parent": MEMBER,
-        "child": LINK,
-        "succ": LINK,
-        "after": LINK,
+        "parent": RING_MEMBER,
+        "child": NEIGHBOUR,
+        "succ": NEIGHBOUR,
+        "after": NEIGHBOUR,
         "view": Many(MAYBE),
     }
 
@@ -121,34 +127,34 @@ class Accept(WordMessage):
 class Exclude(WordMessage):
     """EXCLUDE: I am your predecessor now, whoever was between us."""
 
-    by: Member = field(kw_only=True)
-    to: Member = field(kw_only=True)
+    by: RingMember = field(kw_only=True)
+    to: RingMember = field(kw_only=True)
 
     kind: ClassVar[int] = 45
-    forms: ClassVar[dict[str, Form]] = {"by": MEMBER, "to": MEMBER}
+    forms: ClassVar[dict[str, Form]] = {"by": RING_MEMBER, "to": RING_MEMBER}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AckExclude(WordMessage):
     """ACKEXCLUDE: my voters and my successor."""
 
-    link: Link = field(kw_only=True)
-    succ: Link = field(kw_only=True)
+    neighbour: Neighbour = field(kw_only=True)
+    succ: Neighbour = field(kw_only=True)
 
     kind: ClassVar[int] = 46
-    forms: ClassVar[dict[str, Form]] = {"link": LINK, "succ": LINK}
+    forms: ClassVar[dict[str, Form]] = {"neighbour": NEIGHBOUR, "succ": NEIGHBOUR}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReqCoord(WordMessage):
     """REQCOORD: never vote for this one again, and tell me what it had you remember."""
 
-    by: Member = field(kw_only=True)
+    by: RingMember = field(kw_only=True)
     voter: Voter = field(kw_only=True)
-    target: Member = field(kw_only=True)
+    target: RingMember = field(kw_only=True)
 
     kind: ClassVar[int] = 47
-    forms: ClassVar[dict[str, Form]] = {"by": MEMBER, "voter": VOTER, "target": MEMBER}
+    forms: ClassVar[dict[str, Form]] = {"by": RING_MEMBER, "voter": VOTER, "target": RING_MEMBER}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,14 +165,14 @@ class AckCoord(WordMessage):
     """
 
     voter: Voter = field(kw_only=True)
-    target: Member = field(kw_only=True)
+    target: RingMember = field(kw_only=True)
     ended: int = field(kw_only=True)
     known: tuple[Register, ...] = field(kw_only=True)
 
     kind: ClassVar[int] = 48
     forms: ClassVar[dict[str, Form]] = {
         "voter": VOTER,
-        "target": MEMBER,
+        "target": RING_MEMBER,
         "ended": NUMBER,
         "known": Many(REGISTER),
     }
@@ -176,10 +182,10 @@ class AckCoord(WordMessage):
 class Leaving(WordMessage):
     """The successor does not want its ticket any more and waits to be excluded."""
 
-    leaver: Member = field(kw_only=True)
+    leaver: RingMember = field(kw_only=True)
 
     kind: ClassVar[int] = 49
-    forms: ClassVar[dict[str, Form]] = {"leaver": MEMBER}
+    forms: ClassVar[dict[str, Form]] = {"leaver": RING_MEMBER}
 
 
 LEASE_MESSAGES = (

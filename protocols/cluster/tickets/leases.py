@@ -28,14 +28,14 @@ from .lease_messages import (
     Alive,
     Exclude,
     Leaving,
-    Link,
+    Neighbour,
     Poll,
     ReqCoord,
     Update,
     Voter,
 )
-from .messages import CJoin, Member, Reject
-from .tickets import JOIN, Revoked, TicketEffects
+from .manager import JOIN, Revoked, TicketEffects
+from .messages import CJoin, Reject, RingMember
 from .voting import ROUND, LeaseSettings
 
 
@@ -59,18 +59,18 @@ class Leases(Excluding):
     def start(self, now: int) -> TicketEffects:
         """A founder takes its place in the ring, if the others agree."""
         tickets = sorted(self.founders, reverse=True)
-        ring = [Member(self.founders[ticket], ticket, 0) for ticket in tickets]
+        ring = [RingMember(self.founders[ticket], ticket, 0) for ticket in tickets]
         mine = [i for i, member in enumerate(ring) if member.process == self.me]
         if not mine or self.place.incarnation:
             return
         m, i = len(ring), mine[0]
         width = min(2 * self.settings.k + 1, m - 1)
 
-        def link(j: int) -> Link:
+        def neighbour(j: int) -> Neighbour:
             before = (ring[(j - d) % m].process for d in range(1, width + 1))
-            return Link(ring[j % m], 0, tuple(Voter(process, 0) for process in before))
+            return Neighbour(ring[j % m], 0, tuple(Voter(process, 0) for process in before))
 
-        self.become(link(i), link(i + 1), link(i + 2))
+        self.become(neighbour(i), neighbour(i + 1), neighbour(i + 2))
         self.pred = ring[i - 1]
         yield from self.begin(now)
 
@@ -220,7 +220,7 @@ class Leases(Excluding):
         self.clock += 1
         before = [voter for voter in (self.voter, *self.L) if voter.process != process]
         voters = tuple(before[: 2 * self.settings.k + 1])
-        child = Link(Member(process, ticket, self.clock), 0, voters)
+        child = Neighbour(RingMember(process, ticket, self.clock), 0, voters)
         self.view[ticket] = process
         self.offer = Accept(
             self.me,
@@ -228,7 +228,7 @@ class Leases(Excluding):
             number=number,
             parent=self.member,
             child=child,
-            succ=self.link if self.alone else self.succ,
+            succ=self.as_neighbour if self.alone else self.succ,
             after=child if self.alone else self.after,
             view=tuple(self.view),
         )

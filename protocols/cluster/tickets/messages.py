@@ -7,10 +7,10 @@ from typing import ClassVar, NamedTuple
 
 from .encoding import MAYBE, NUMBER, PROCESS, Form, Many, Record, WordMessage
 
-View = tuple[int | None, ...]
+CView = tuple[int | None, ...]
 
 
-class Member(NamedTuple):
+class RingMember(NamedTuple):
     """A process as the owner of a ticket; another ``number`` if it is the owner another time."""
 
     process: int
@@ -18,7 +18,7 @@ class Member(NamedTuple):
     number: int
 
 
-MEMBER = Record(Member, PROCESS, NUMBER, NUMBER)
+RING_MEMBER = Record(RingMember, PROCESS, NUMBER, NUMBER)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +36,7 @@ class Reject(WordMessage):
     """REJECT: no ticket here; but this is who may have one, unless I am no coordinator at all."""
 
     number: int = field(kw_only=True)
-    view: View = field(kw_only=True)
+    view: CView = field(kw_only=True)
 
     kind: ClassVar[int] = 33
     forms: ClassVar[dict[str, Form]] = {"number": NUMBER, "view": Many(MAYBE)}
@@ -51,14 +51,14 @@ class AckCJoin(WordMessage):
     """
 
     ticket: int = field(kw_only=True)
-    successor: Member = field(kw_only=True)
+    successor: RingMember = field(kw_only=True)
     lasts: tuple[int, ...] = field(kw_only=True)
-    view: View = field(kw_only=True)
+    view: CView = field(kw_only=True)
 
     kind: ClassVar[int] = 34
     forms: ClassVar[dict[str, Form]] = {
         "ticket": NUMBER,
-        "successor": MEMBER,
+        "successor": RING_MEMBER,
         "lasts": Many(NUMBER),
         "view": Many(MAYBE),
     }
@@ -89,14 +89,14 @@ class Linked(WordMessage):
 class CLeave(WordMessage):
     """CLEAVE: take over my tickets, which were used as far as ``lasts``, and my successor."""
 
-    leaver: Member = field(kw_only=True)
-    successor: Member = field(kw_only=True)
+    leaver: RingMember = field(kw_only=True)
+    successor: RingMember = field(kw_only=True)
     lasts: tuple[int, ...] = field(kw_only=True)
 
     kind: ClassVar[int] = 38
     forms: ClassVar[dict[str, Form]] = {
-        "leaver": MEMBER,
-        "successor": MEMBER,
+        "leaver": RING_MEMBER,
+        "successor": RING_MEMBER,
         "lasts": Many(NUMBER),
     }
 

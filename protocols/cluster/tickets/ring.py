@@ -23,6 +23,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 from ...base import Place, Send
+from .manager import Granted, Revoked, TicketEffects, TicketManager
 from .messages import (
     AckCJoin,
     AckCLeave,
@@ -30,23 +31,22 @@ from .messages import (
     CJoin,
     CLeave,
     Linked,
-    Member,
     NewSucc,
     Reject,
+    RingMember,
 )
-from .tickets import Granted, Revoked, TicketEffects, Tickets
 
 RETRY_NS = 100_000_000
 
 
-class Ring(Tickets):
+class Ring(TicketManager):
     """One process of Algorithm 1."""
 
     def __init__(
         self, place: Place, tickets: int, founders: Mapping[int, int], retry_ns: int = RETRY_NS
     ) -> None:
         super().__init__(place, tickets, founders, retry_ns)
-        self.succ = Member(self.me, 0, self.number)
+        self.succ = RingMember(self.me, 0, self.number)
         self.pred = self.me
         self.lasts: dict[int, int] = {}  # of the coordinated tickets but the own one
         self.asked = False  # NEWSUCC is not answered yet
@@ -61,7 +61,7 @@ class Ring(Tickets):
         if mine and not self.place.incarnation:
             after, before = tickets[(mine[0] + 1) % len(tickets)], tickets[mine[0] - 1]
             self.ticket, self.state = tickets[mine[0]], "coordinator"
-            self.succ = Member(self.founders[after], after, 0)
+            self.succ = RingMember(self.founders[after], after, 0)
             self.pred = self.founders[before]
             self.lasts = dict.fromkeys(self.coordinated()[1:], 0)
             yield Granted(self.ticket, 0, 0)
@@ -121,11 +121,11 @@ class Ring(Tickets):
         while self.waiting and self.idle:
             process, number = self.waiting.popleft()
             if free := self.coordinated()[1:]:
-                yield from self.grant(Member(process, self.place.rng.choice(free), number))
+                yield from self.grant(RingMember(process, self.place.rng.choice(free), number))
             else:
                 yield from self.reject(process, number)
 
-    def grant(self, child: Member) -> TicketEffects:
+    def grant(self, child: RingMember) -> TicketEffects:
         """The lower part of the coordinated tickets goes to the joiner, and the successor."""
         lasts = tuple(self.lasts.pop(t) for t in self.down(child.ticket, self.succ.ticket))
         self.view[child.ticket] = child.process
@@ -185,7 +185,7 @@ class Ring(Tickets):
     def farewell(self) -> CLeave:
         """CLEAVE with all that the predecessor takes over."""
         assert self.ticket is not None
-        leaver = Member(self.me, self.ticket, self.number)
+        leaver = RingMember(self.me, self.ticket, self.number)
         lasts = (self.last, *(self.lasts[t] for t in self.coordinated()[1:]))
         return CLeave(self.me, 0, leaver=leaver, successor=self.succ, lasts=lasts)
 

@@ -26,18 +26,18 @@ from .lease_messages import (
     Accept,
     AckCoord,
     Alive,
-    Link,
+    Neighbour,
     Poll,
     Register,
     ReqCoord,
     Voter,
     Voters,
 )
-from .messages import Member
-from .tickets import Granted, Revoked, State, TicketEffects, Tickets
+from .manager import Granted, Revoked, TicketEffects, TicketManager, TicketState
+from .messages import RingMember
 
 ROUND = ("tickets", "round")
-NOWHERE = Link(Member(0, 0, 0), 0, ())
+NOWHERE = Neighbour(RingMember(0, 0, 0), 0, ())
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Question(NamedTuple):
         return tuple(dict.fromkeys(v.process for v in asked if v not in self.votes))
 
 
-class Voting(Tickets):
+class Voting(TicketManager):
     """A member that is voted for, and votes."""
 
     def __init__(
@@ -99,7 +99,7 @@ class Voting(Tickets):
         super().__init__(place, tickets, founders, settings.round_ns)
         self.settings = settings
         self.voter = Voter(place.me, place.incarnation)
-        self.member: Member | None = None
+        self.member: RingMember | None = None
         self.clock = 0  # no ticket that is coordinated here has had an epoch above it
         self.lease_end = 0
         self.polls = place.base  # no answer to a poll before a crash is one to a poll after it
@@ -111,7 +111,7 @@ class Voting(Tickets):
         self.offer: Accept | None = None  # to a joiner, once the voters know of it
         self.registers: dict[int, Register] = {}  # by ticket, of those that are voted for
         self.fences: dict[int, int] = {}  # by ticket, the last epoch that is not voted for
-        self.ended: dict[Member, tuple[Register, ...]] = {}  # what this process is no longer
+        self.ended: dict[RingMember, tuple[Register, ...]] = {}  # what this process is no longer
 
     def owns(self, now: int) -> int | None:
         """The ticket, for as long as the lease lasts."""
@@ -127,15 +127,15 @@ class Voting(Tickets):
         return self.succ.member == self.member
 
     @property
-    def link(self) -> Link:
+    def as_neighbour(self) -> Neighbour:
         """This member and its voters, as others may know them."""
         assert self.member is not None
-        return Link(self.member, self.version, self.L)
+        return Neighbour(self.member, self.version, self.L)
 
-    def become(self, link: Link, succ: Link, after: Link) -> None:
+    def become(self, neighbour: Neighbour, succ: Neighbour, after: Neighbour) -> None:
         """Take a place in the ring, subject to the voters' consent."""
-        self.member, self.version, self.L = link
-        self.ticket, self.clock = link.member.ticket, max(self.clock, link.member.number)
+        self.member, self.version, self.L = neighbour
+        self.ticket, self.clock = neighbour.member.ticket, max(self.clock, neighbour.member.number)
         self.proposal, self.succ, self.after = self.L, succ, after
         self.state, self.last = "linking", 0
 
@@ -218,7 +218,7 @@ class Voting(Tickets):
             )
             yield Send((sender,), ack)
 
-    def resigned(self, target: Member) -> tuple[Register, ...] | None:
+    def resigned(self, target: RingMember) -> tuple[Register, ...] | None:
         """What this process told its voters as the member that it was; None if it may still be it.
 
         If it has never heard that it is this member, it will not accept it any more. One that has
@@ -228,7 +228,7 @@ class Voting(Tickets):
             return None
         return self.ended.setdefault(target, ())
 
-    def refuse(self, target: Member) -> tuple[Register, ...]:
+    def refuse(self, target: RingMember) -> tuple[Register, ...]:
         """Vote no more for a member; what it has told this voter."""
         self.fences[target.ticket] = max(self.fences.get(target.ticket, -1), target.number)
         known = self.registers.get(target.ticket)
@@ -246,7 +246,7 @@ class Voting(Tickets):
         if was == "coordinator" and ticket is not None:
             yield Revoked(ticket)
 
-    def end(self, state: State) -> None:
+    def end(self, state: TicketState) -> None:
         """Be this member no longer, for good."""
         if self.member is not None and self.question is not None:
             self.ended[self.member] = (self.question.register,)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 from testbed.explore.choices import Script, all_ways
 from testbed.explore.freeze import freeze
 from testbed.protocols.base import CancelTimer, Place, Send, SetTimer
-from testbed.protocols.cluster.tickets.tickets import Granted, Revoked
+from testbed.protocols.cluster.tickets.manager import Granted, Revoked
 from tests.protocols.cluster.ring import Make, ViolationError, check
 
 

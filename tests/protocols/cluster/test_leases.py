@@ -27,8 +27,8 @@ from testbed.protocols.cluster.tickets import (
     LeaseSettings,
     Revoked,
 )
-from testbed.protocols.cluster.tickets.lease_messages import Accept, Alive, Link, Voter
-from testbed.protocols.cluster.tickets.messages import Member
+from testbed.protocols.cluster.tickets.lease_messages import Accept, Alive, Neighbour, Voter
+from testbed.protocols.cluster.tickets.messages import RingMember
 from testbed.protocols.cluster.tickets.voting import needed, refusing
 from testbed.protocols.wire import Codec, Message
 from tests.protocols.cluster.ring import MS, ROUND, ViolationError, World, storm
@@ -272,7 +272,7 @@ def test_a_vote_that_is_late_prolongs_nothing() -> None:
 def test_an_answer_to_a_poll_before_a_crash_is_none_to_a_poll_after_it() -> None:
     machine = Leases(Place(0, 3, incarnation=1), 3, {2: 1, 0: 2}, RULES)
     list(machine.join(0))
-    links = [Link(Member(p, t, n), 0, ()) for p, t, n in ((0, 1, 1), (2, 0, 0), (1, 2, 0))]
+    links = [Neighbour(RingMember(p, t, n), 0, ()) for p, t, n in ((0, 1, 1), (2, 0, 0), (1, 2, 0))]
     child = links[0]._replace(voters=(Voter(1, 0), Voter(2, 0)))
     accept = Accept(
         1,

@@ -13,7 +13,7 @@ from testbed.protocols.broken.tickets import (
     Clinging,
     Forgetting,
     Hasty,
-    Printed,
+    PrintedRing,
     Undated,
 )
 from testbed.protocols.cluster.tickets import LEASE_MESSAGES, TICKET_MESSAGES, Granted, Ring
@@ -150,7 +150,7 @@ def test_if_all_leave_it_is_still_safe_but_somebody_must_stay() -> None:
 @pytest.mark.parametrize(
     ("kind", "complaint"),
     [
-        (Printed, "may assign"),
+        (PrintedRing, "may assign"),
         (AnySuccessor, "may assign"),
         (Clinging, "may assign"),
         (Undated, "may assign"),
@@ -162,7 +162,7 @@ def test_the_search_catches_the_broken_versions(kind: type[Ring], complaint: str
         Search(lambda place: kind(place, 3, {2: 0}), 3, (0, 3, 3)).run()
 
 
-@pytest.mark.parametrize("kind", [Printed, AnySuccessor, Clinging, Forgetting])
+@pytest.mark.parametrize("kind", [PrintedRing, AnySuccessor, Clinging, Forgetting])
 def test_random_churn_catches_broken_versions(kind: type[Ring]) -> None:
     assert kind in BROKEN_RINGS
 

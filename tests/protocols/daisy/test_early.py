@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from testbed.protocols import WireError
 from testbed.protocols.daisy import Daisy
 from testbed.protocols.daisy.messages import NO_VIEW, Cast
-from testbed.protocols.daisy.servers import ByOrigin
-from testbed.protocols.daisy.stamped import Stamped
-from testbed.protocols.daisy.states import State
+from testbed.protocols.daisy.server_group import ByOrigin
+from testbed.protocols.daisy.stamped_cast import StampedCast
 from testbed.protocols.daisy.view import ViewId
+from testbed.protocols.daisy.view_change import State
 from testbed.protocols.wire import MessageId
 from tests.protocols.daisy.daisies import QUICK, SERVERS, afterwards, crash_at
 from tests.protocols.members import RUN, Members
@@ -324,7 +324,7 @@ class NamesNothing(Daisy):
 
     def _stamped(self, cast: Cast) -> Cast:
         stamped = super()._stamped(cast)
-        if isinstance(stamped, Stamped):
+        if isinstance(stamped, StampedCast):
             return dataclasses.replace(stamped, after=())
         return stamped
 
@@ -334,7 +334,7 @@ class KnowsNoServers(Daisy):
 
     def _stamped(self, cast: Cast) -> Cast:
         stamped = super()._stamped(cast)
-        if isinstance(stamped, Stamped):
+        if isinstance(stamped, StampedCast):
             return dataclasses.replace(stamped, above=NO_VIEW, beyond=())
         return stamped
 
@@ -350,8 +350,8 @@ class AsServersKnow(Daisy):
 
     @staticmethod
     def _send(casting: ByOrigin, cast: Cast, now: int) -> Any:
-        after = cast.after if isinstance(cast, Stamped) else ()
-        stamped = Stamped(
+        after = cast.after if isinstance(cast, StampedCast) else ()
+        stamped = StampedCast(
             cast.source, cast.seq, cast.payload, cast.sent_at, cast.group, time=cast.time,
             dests=cast.dests, after=after, above=casting.id, beyond=tuple(casting.T),
         )  # fmt: skip
@@ -390,7 +390,7 @@ def test_an_answer_that_does_not_wait_for_the_question_is_caught() -> None:
 NUMBERS = st.integers(0, 2**32 - 1)
 NAMES = st.sets(st.builds(MessageId, st.integers(0, 7), NUMBERS), max_size=6)
 STAMPED = st.builds(
-    lambda source, seq, payload, view, vector, dests, beyond, after: Stamped(
+    lambda source, seq, payload, view, vector, dests, beyond, after: StampedCast(
         source, seq, payload, 7, 3, view=ViewId(*view), time=9, vector=tuple(vector), dests=dests,
         above=ViewId(5, 2) if beyond else NO_VIEW, beyond=tuple(beyond),
         after=tuple(sorted(after)),
@@ -402,7 +402,7 @@ STAMPED = st.builds(
 
 
 @given(STAMPED)
-def test_a_stamped_message_and_its_size_survive_the_wire(message: Stamped) -> None:
+def test_a_stamped_message_and_its_size_survive_the_wire(message: StampedCast) -> None:
     codec = Daisy.codec(RUN, 8)
     data = codec.encode(message)
     assert len(data) == message.size
@@ -411,26 +411,26 @@ def test_a_stamped_message_and_its_size_survive_the_wire(message: Stamped) -> No
 
 
 @given(st.lists(STAMPED, max_size=3))
-def test_stamps_survive_a_view_change(messages: list[Stamped]) -> None:
+def test_stamps_survive_a_view_change(messages: list[StampedCast]) -> None:
     casts = (Cast(1, 2, b"x", dests=frozenset({3})), *messages)
     read = State.decode(State(ViewId(1, 2), casts).encode()).casts
     assert [type(cast) for cast in read] == [type(cast) for cast in casts]
     for cast, sent in zip(read[1:], messages, strict=True):
-        assert isinstance(cast, Stamped)
+        assert isinstance(cast, StampedCast)
         assert cast.stamp() == sent.stamp()
         assert (cast.id, cast.payload, cast.dests) == (sent.id, sent.payload, sent.dests)
 
 
 @given(STAMPED, st.data())
-def test_a_stamp_that_is_cut_short_is_refused(message: Stamped, data: st.DataObject) -> None:
+def test_a_stamp_that_is_cut_short_is_refused(message: StampedCast, data: st.DataObject) -> None:
     control = message.encode_control()
     end = data.draw(st.integers(0, 4 * len(message.stamp())))
     with pytest.raises(WireError):
-        Stamped.decode_control(control[:end], 8)
+        StampedCast.decode_control(control[:end], 8)
 
 
 @pytest.mark.parametrize("names", [((9, 1),), ((2, 1), (1, 1)), ((1, 1), (1, 1))])
 def test_names_of_nobody_or_out_of_order_are_refused(names: tuple[tuple[int, int], ...]) -> None:
-    message = Stamped(1, 1, after=tuple(MessageId(*name) for name in names))
+    message = StampedCast(1, 1, after=tuple(MessageId(*name) for name in names))
     with pytest.raises(WireError):
-        Stamped.decode_control(message.encode_control(), 8)
+        StampedCast.decode_control(message.encode_control(), 8)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from testbed.protocols.daisy import Daisy
 from testbed.protocols.daisy.matrices import Matrices
 from testbed.protocols.daisy.messages import Cast, Report
-from testbed.protocols.daisy.states import Held, State
 from testbed.protocols.daisy.view import Member, View, ViewId
+from testbed.protocols.daisy.view_change import HeldCast, State
 from testbed.protocols.wire import WireError
 from tests.protocols.daisy.daisies import (
     QUICK,
@@ -194,17 +194,19 @@ def test_what_comes_after_a_lost_cast_of_the_same_member_is_not_carried_over() -
     casts = [message(8, n, B) for n in range(6)]
     here = ViewId(7, A)
     states = [
-        State(here, (casts[0],), (0, 2, 0, 0), (Held(B, 4, casts[2]), Held(B, 2, casts[1]))),
-        State(here, (), (0, 1, 0, 0), (Held(B, 6, casts[3]),)),
+        State(
+            here, (casts[0],), (0, 2, 0, 0), (HeldCast(B, 4, casts[2]), HeldCast(B, 2, casts[1]))
+        ),
+        State(here, (), (0, 1, 0, 0), (HeldCast(B, 6, casts[3]),)),
         State(here, (), (0, 0, 0, 0)),
         State(
-            ViewId(6), (casts[4],), (0, 5, 0), (Held(B, 6, casts[5]),)
+            ViewId(6), (casts[4],), (0, 5, 0), (HeldCast(B, 6, casts[5]),)
         ),  # two of three are missing
         State(ViewId(), ()),
     ]
     a, *_ = group_of_four(k=1)
     assert {c.seq for c in a.union(states)} == {0, 1, 4}
-    states.append(State(here, (), (0, 0, 0, 0), (Held(B, 3, casts[5]),)))
+    states.append(State(here, (), (0, 0, 0, 0), (HeldCast(B, 3, casts[5]),)))
     assert {c.seq for c in a.union(states)} == {0, 1, 2, 4, 5}
 
 
@@ -225,7 +227,7 @@ def test_a_state_is_read_as_it_was_written(
 ) -> None:
     held = data.draw(st.lists(st.tuples(st.integers(0, len(firm) - 1), words), max_size=4))
     casts = [Cast(3, n, b"x" * n, dests=frozenset({n})) for n in range(len(held))]
-    parts = tuple(Held(i, x, cast) for (i, x), cast in zip(held, casts, strict=True))
+    parts = tuple(HeldCast(i, x, cast) for (i, x), cast in zip(held, casts, strict=True))
     state = State(ViewId(5, 1), tuple(casts), tuple(firm), parts, tuple(seen))  # type: ignore[arg-type]
     encoding = state.encode()
     read = State.decode(encoding)
@@ -242,7 +244,7 @@ def test_a_state_is_read_as_it_was_written(
 
 def test_a_held_cast_of_nobody_in_the_view_is_refused() -> None:
     with pytest.raises(WireError):
-        State.decode(State(ViewId(), (), (1, 1), (Held(2, 1, message(1, 1, 2)),)).encode())
+        State.decode(State(ViewId(), (), (1, 1), (HeldCast(2, 1, message(1, 1, 2)),)).encode())
 
 
 @pytest.mark.parametrize(

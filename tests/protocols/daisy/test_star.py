@@ -11,7 +11,7 @@ import pytest
 
 from testbed.protocols.daisy import Daisy
 from testbed.protocols.daisy.messages import Cast, Report
-from testbed.protocols.daisy.star import Links
+from testbed.protocols.daisy.star import StarCasting
 from testbed.protocols.daisy.view import Member, View, ViewId
 from tests.protocols.daisy.daisies import (
     QUICK,
@@ -128,7 +128,7 @@ def test_a_message_is_forgotten_everywhere_once_it_has_arrived_everywhere() -> N
     for process in range(16):
         assert not any(group.history for group in world.daisy(process).groups)
         links = world.group(process).casting
-        assert isinstance(links, Links)
+        assert isinstance(links, StarCasting)
         kept = (links.sequence, links.sent_at, *links.sent, *links.slots)
         assert not any(kept)
 
@@ -169,9 +169,9 @@ def test_groups_that_send_by_way_of_a_server_are_not_split_or_merged() -> None:
 # the links of a view
 
 
-def links(me: int) -> Links:
+def links(me: int) -> StarCasting:
     members = tuple(Member(p, 0, frozenset({p}), p) for p in range(3))
-    return Links(View(ViewId(1, 0), members), me, ())
+    return StarCasting(View(ViewId(1, 0), members), me, ())
 
 
 def report(source: int, delivered: tuple[int, ...], released: tuple[int, ...]) -> Report:

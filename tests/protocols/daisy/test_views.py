@@ -25,8 +25,8 @@ from testbed.protocols.daisy.messages import (
     Report,
     Silence,
 )
-from testbed.protocols.daisy.states import PART_BYTES, Install, Reshape, State, parts_of
 from testbed.protocols.daisy.view import Member, View, ViewId, following
+from testbed.protocols.daisy.view_change import PART_BYTES, Install, Reshape, State, parts_of
 from testbed.protocols.wire import HEADER, WireError
 from tests.protocols.members import MS, Members
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from testbed.engines.mininet.plan import HOST_PORT, MULTICAST_IP, Plan, host_ip, host_mac
-from testbed.topologies.routing import UNREACHED, Metric, Tree, children, shortest_path_trees
+from testbed.topologies.routing import UNREACHED, Metric, RoutingTree, children, shortest_path_trees
 
 if TYPE_CHECKING:
     from testbed.topologies import Graph
@@ -73,7 +73,7 @@ def rules(plan: Plan, metric: Metric = "hops", down: Collection[Arc] = ()) -> li
     return switches
 
 
-def trees(plan: Plan, metric: Metric, down: Collection[Arc] = ()) -> list[Tree]:
+def trees(plan: Plan, metric: Metric, down: Collection[Arc] = ()) -> list[RoutingTree]:
     """The shortest-path trees of all switches over the links that are not down."""
     graph = _Adjacency({switch: {} for switch in range(plan.nodes)})
     for link in plan.links:
@@ -97,7 +97,7 @@ class _Adjacency(dict[int, dict[int, dict[str, int]]]):
 def _add_unicast(
     switches: list[SwitchRules],
     ports: list[dict[int, int]],
-    tree: Tree,
+    tree: RoutingTree,
     match: Match,
     last: Output,
 ) -> None:
@@ -111,7 +111,7 @@ def _add_unicast(
 def _add_multicast(
     switches: list[SwitchRules],
     ports: list[dict[int, int]],
-    tree: Tree,
+    tree: RoutingTree,
     match: Match,
     group: int,
     own: list[Output],

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .states import Reshape
 from .tree import LEVEL
 from .view import Member, View
+from .view_change import Reshape
 
 Talk = Mapping[tuple[int, int], int]
 

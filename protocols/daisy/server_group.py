@@ -16,7 +16,7 @@ from ..wire import MessageId
 from .casting import Casting, Copies
 from .group import Group
 from .messages import Cast
-from .stamped import Stamped
+from .stamped_cast import StampedCast
 from .view import View
 
 
@@ -38,7 +38,7 @@ class ByOrigin(Casting):
         number = self.T[self.me] + 1
         vector = list(beyond_of(cast, self))
         vector[self.me] = number
-        cast = Stamped(
+        cast = StampedCast(
             cast.source, cast.seq, cast.payload, cast.sent_at, cast.group, view=self.id,
             time=cast.time, vector=tuple(vector), dests=cast.dests,
             after=after_of(cast),
@@ -83,7 +83,7 @@ class ByOrigin(Casting):
             self.done_beyond.remove((i, self.done[i]))
 
 
-class Servers(Group):
+class ServerGroup(Group):
     """The group of servers, which decides by what the origins knew."""
 
     casting: ByOrigin | None
@@ -111,7 +111,7 @@ class Servers(Group):
         casting = self.casting
         if casting is None or not self._current(cast.view, sender):
             yield Discard(cast, "other view")
-        elif len(cast.vector) != len(casting.T) or not isinstance(cast, Stamped):
+        elif len(cast.vector) != len(casting.T) or not isinstance(cast, StampedCast):
             yield Discard(cast, "malformed")
         elif not casting.is_new(cast, sender):
             yield Discard(cast, "duplicate")
@@ -129,7 +129,7 @@ class Servers(Group):
             if self.has_seen(cast):
                 yield Count("duplicates_suppressed")
                 continue
-            assert isinstance(cast, Stamped)
+            assert isinstance(cast, StampedCast)
             placed = replace(cast, above=casting.id, beyond=cast.vector, after=())
             self._record(placed)
             yield Deliver(placed)
@@ -156,14 +156,14 @@ class Servers(Group):
 def beyond_of(cast: Cast, casting: Casting) -> tuple[int, ...]:
     """The servers' broadcasts that a message comes after; of an old view, none are asked for."""
     size = len(casting.T)
-    if isinstance(cast, Stamped) and cast.above == casting.id and len(cast.beyond) == size:
+    if isinstance(cast, StampedCast) and cast.above == casting.id and len(cast.beyond) == size:
         return cast.beyond
     return (0,) * size
 
 
 def after_of(cast: Cast) -> tuple[MessageId, ...]:
     """The messages that it names."""
-    return cast.after if isinstance(cast, Stamped) else ()
+    return cast.after if isinstance(cast, StampedCast) else ()
 
 
 def follows(names: Iterable[MessageId], seen: dict[tuple[int, int], int]) -> bool:

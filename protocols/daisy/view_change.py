@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ..wire import MessageId, WireError
 from .messages import Cast, Part
-from .stamped import Stamped, read_stamp, stamp_size
+from .stamped_cast import StampedCast, read_stamp, stamp_size
 from .view import Member, View, ViewId
 
 PART_BYTES = 1200  # so that a part fits an Ethernet frame
@@ -99,7 +99,7 @@ def parts_of(data: bytes, view: ViewId, what: int, me: int, group: int) -> tuple
     )  # fmt: skip
 
 
-class Held(NamedTuple):
+class HeldCast(NamedTuple):
     """A message that was received and not yet delivered: whose it is, and which of its casts."""
 
     member: int
@@ -117,7 +117,7 @@ class State(NamedTuple):
     view: ViewId
     casts: tuple[Cast, ...]
     firm: tuple[int, ...] = ()
-    held: tuple[Held, ...] = ()
+    held: tuple[HeldCast, ...] = ()
     seen: tuple[MessageId, ...] = ()
 
     def encode(self) -> bytes:
@@ -146,7 +146,7 @@ class State(NamedTuple):
             raise WireError(f"a message of none of {len(firm)} members")
         reader.end()
         names = tuple(map(MessageId, seen[::2], seen[1::2]))
-        return cls(view, casts, firm, tuple(map(Held, places[::2], places[1::2], held)), names)
+        return cls(view, casts, firm, tuple(map(HeldCast, places[::2], places[1::2], held)), names)
 
 
 class Reshape(NamedTuple):
@@ -212,7 +212,7 @@ class Install(NamedTuple):
 def _write_casts(writer: Writer, casts: Collection[Cast]) -> None:
     writer.words(len(casts))
     for cast in casts:
-        stamp = cast.stamp() if isinstance(cast, Stamped) else ()
+        stamp = cast.stamp() if isinstance(cast, StampedCast) else ()
         writer.words(cast.source | (STAMPED if stamp else 0), cast.seq, cast.time)
         writer.parts.append(struct.pack("!Q", cast.sent_at))
         if cast.dests is None:
@@ -238,4 +238,4 @@ def _read_cast(reader: Reader) -> Cast:
         return Cast(source, seq, payload, sent_at, time=time, dests=dests)
     lengths = reader.word()
     stamp = read_stamp((lengths, *reader.words(stamp_size(lengths) - 1)))
-    return Stamped(source ^ STAMPED, seq, payload, sent_at, time=time, dests=dests, **stamp)
+    return StampedCast(source ^ STAMPED, seq, payload, sent_at, time=time, dests=dests, **stamp)

@@ -7,9 +7,9 @@ from collections.abc import Hashable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 from ...base import Effect, Place, Send, SetTimer
-from .messages import CJoin, Reject, View
+from .messages import CJoin, CView, Reject
 
-State = Literal["out", "joining", "linking", "coordinator", "leaving"]
+TicketState = Literal["out", "joining", "linking", "coordinator", "leaving"]
 JOIN = ("tickets", "join")
 
 
@@ -31,7 +31,7 @@ TicketEffect = Effect | Granted | Revoked
 TicketEffects = Iterator[TicketEffect]
 
 
-class Tickets(ABC):
+class TicketManager(ABC):
     """A process that wants, has or had one of n tickets 0 … n-1, which form a ring.
 
     The ticket that succeeds i is i-1 (mod n). Who owns i and whose successor owns j coordinates the
@@ -49,7 +49,7 @@ class Tickets(ABC):
         self.place = place
         self.n = tickets
         self.retry_ns = retry_ns
-        self.state: State = "out"
+        self.state: TicketState = "out"
         self.ticket: int | None = None
         self.last = 0
         self.wants_out = False
@@ -125,7 +125,7 @@ class Tickets(ABC):
         """Send REJECT."""
         yield Send((process,), Reject(self.me, 0, number=number, view=self.told()))
 
-    def told(self) -> View:
+    def told(self) -> CView:
         """The view as it is told to others: nobody thinks of me as a coordinator if I am none."""
         stays = self.state == "coordinator"
         return tuple(None if p == self.me and not stays else p for p in self.view)

@@ -1,7 +1,9 @@
-"""A broadcast that says, besides its group's vector, what it comes after elsewhere (see ``early``).
+"""A broadcast that names, besides its group's vector, its causal past in other groups.
 
-Stamped   how many servers (16 bits) and names (16 bits); of servers, if there are any, the view
-          (2) and the number of each; the names (2 each) in ascending order; then as Cast
+``early_relay`` says what for. The encoding of
+
+StampedCast   how many servers (16 bits) and names (16 bits); of servers, if there are any, the view
+              (2) and the number of each; the names (2 each) in ascending order; then as Cast
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from .view import ViewId
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Stamped(Cast):
+class StampedCast(Cast):
     """It comes after so many broadcasts of each server in a view, and after these messages."""
 
     above: ViewId = NO_VIEW

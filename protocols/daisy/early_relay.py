@@ -58,15 +58,15 @@ from typing import Any
 from ..base import Count, Effects, Place
 from .messages import NO_VIEW, Cast
 from .relay import Relays
-from .servers import Servers, beyond_of, follows, stream_of
-from .stamped import Stamped
-from .tree import Tree
+from .server_group import ServerGroup, beyond_of, follows, stream_of
+from .stamped_cast import StampedCast
+from .tree import GroupTree
 
 
 class EarlyRelays(Relays):
     """Relaying between two levels, early if the settings say so."""
 
-    tree: Tree
+    tree: GroupTree
 
     def __init__(self, place: Place, settings: Any = None) -> None:
         super().__init__(place, settings)
@@ -81,7 +81,7 @@ class EarlyRelays(Relays):
             for c in self.local.history.values()
             if c.source in self._home() and self._leaves(0, c)
         }
-        return Stamped(
+        return StampedCast(
             cast.source, cast.seq, cast.payload, cast.sent_at, time=cast.time, dests=cast.dests,
             above=self.above, beyond=self.beyond, after=tuple(sorted(last.values())),
         )  # fmt: skip
@@ -98,7 +98,12 @@ class EarlyRelays(Relays):
 
     def _note(self, level: int, cast: Cast) -> None:
         super()._note(level, cast)
-        if level or not isinstance(cast, Stamped) or not cast.beyond or cast.source in self._home():
+        if (
+            level
+            or not isinstance(cast, StampedCast)
+            or not cast.beyond
+            or cast.source in self._home()
+        ):
             return
         if cast.above == self.above:
             self.beyond = tuple(map(max, self.beyond, cast.beyond))
@@ -116,7 +121,7 @@ class EarlyRelays(Relays):
     def _relay_up(self, queue: deque[Cast], now: int) -> Effects:
         """What was delivered, in that order, then what was only received."""
         above = self.groups[1]
-        assert isinstance(above, Servers)
+        assert isinstance(above, ServerGroup)
         if above.view is None or above.me not in above.view.members:
             return  # the servers do not know of the local group's view yet
         while queue and above.open:
@@ -133,7 +138,7 @@ class EarlyRelays(Relays):
 
     def _cast_above(self, cast: Cast, now: int) -> Effects:
         """Broadcast in the group of servers, which may be a new one that knows of nothing."""
-        if isinstance(cast, Stamped):
+        if isinstance(cast, StampedCast):
             local = self.local
             after = (n for n in cast.after if n in local.history or not follows((n,), local.seen))
             cast = replace(cast, after=tuple(after))
