@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from .base import Deliver, Discard, Effects, Place
 from .grouped import Grouped
@@ -40,8 +41,8 @@ class Vectors(Message):
     kind: ClassVar[int] = 1
 
     @property
+    @override
     def control_size(self) -> int:
-        """Four bytes for each entry."""
         return 4 * len(self.VT)
 
     def encode_control(self) -> bytes:
@@ -49,8 +50,8 @@ class Vectors(Message):
         return self.VT.astype(">u4").tobytes()
 
     @classmethod
+    @override
     def decode_control(cls, control: bytes, processes: int) -> dict[str, Any]:
-        """As many entries as there are; how many, the protocol knows."""
         if len(control) % 4:
             raise WireError(f"vectors of {len(control)} bytes, which are not whole integers")
         return {"VT": np.frombuffer(control, ">u4").astype(np.int64)}
@@ -102,8 +103,8 @@ class BSS(Grouped, HoldBack):
         yield from self.send(message)
         yield Deliver(message)
 
+    @override
     def receive(self, message: Vectors, sender: int, now: int) -> Effects:
-        """Deliver what is deliverable, keep the rest under the name of what it lacks."""
         if self.belongs(message) and len(message.VT) == len(self.told[message.source]):
             yield from super().receive(message, sender, now)
         else:
@@ -126,7 +127,3 @@ class BSS(Grouped, HoldBack):
         VT = np.zeros_like(self.VT)  # noqa: N806
         VT[self.told[message.source]] = message.VT
         return VT
-
-    def count_log(self) -> Effects:
-        """The log is all the vectors, always whole."""
-        yield from ()

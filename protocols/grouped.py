@@ -7,6 +7,8 @@ from functools import lru_cache
 from itertools import combinations
 from typing import Any, ClassVar, Literal
 
+from typing_extensions import override
+
 from .base import Count, Effects, Figure, Place, Protocol, Ratio, Send
 from .wire import Message
 
@@ -87,6 +89,6 @@ class Grouped(Protocol):
         yield Count("stamped_copies", len(peers))
         yield Count("stamp_bytes", message.control_size * len(peers))
 
+    @override
     def peers(self) -> tuple[int, ...]:
-        """All who are in a group with this process."""
         return tuple(sorted(set().union(*self.others.values())))

@@ -1,7 +1,8 @@
-"""The hold-back queue of RST and KS: what is deliverable is delivered, the rest waits.
+"""The hold-back queue of all protocols that wait for messages by name: Timestamp, RST, KS and BSS.
 
 A message that is not deliverable is kept under the name of one message that it lacks, and looked at
-again when that one is delivered: the fixpoint of a repeated scan, without the scan.
+again when that one is delivered. This reaches the fixpoint of the papers' repeated scan of the queue
+without scanning it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from abc import abstractmethod
 from collections import defaultdict
 from typing import Any
 
+from typing_extensions import override
+
 from .base import Deliver, Discard, Effects, Hold, Place, Protocol
 from .wire import MessageId
 
@@ -17,7 +20,7 @@ from .wire import MessageId
 class HoldBack(Protocol):
     """A protocol that says what a message lacks, and what its delivery teaches.
 
-    ``last[k]`` is the number of the last message of process k that was delivered here.
+    ``last[k]`` is the sequence number of the last message of process k that was delivered here.
     """
 
     last: Any
@@ -28,18 +31,17 @@ class HoldBack(Protocol):
 
     @abstractmethod
     def missing(self, message: Any) -> MessageId | None:
-        """A message that must be delivered before this one, or none."""
+        """The delivery condition: a message that must be delivered before this one, or none."""
 
-    @abstractmethod
     def learn(self, message: Any) -> None:
-        """Take note of a message that is delivered now."""
+        """Take note of a message that is being delivered, beyond its number in ``last``."""
 
-    @abstractmethod
     def count_log(self) -> Effects:
-        """What the log takes after a send or a delivery."""
+        """Count the size of the log after a send or a delivery, if the protocol keeps one."""
+        return iter(())
 
+    @override
     def receive(self, message: Any, sender: int, now: int) -> Effects:
-        """Deliver what is deliverable, keep the rest under the name of what it lacks."""
         if message.seq <= self.last[message.source]:
             yield Discard(message, "duplicate")
         elif missing := self.missing(message):
@@ -49,7 +51,7 @@ class HoldBack(Protocol):
             yield from self.deliver(message)
 
     def deliver(self, message: Any) -> Effects:
-        """Deliver the message, and then all that waited for nothing else."""
+        """Deliver a message, and then all that waited for nothing else."""
         ready = [message]
         while ready:
             message = ready.pop()

@@ -26,6 +26,8 @@ from itertools import chain
 from operator import or_
 from typing import Any, ClassVar, NamedTuple
 
+from typing_extensions import override
+
 from .base import Count, Deliver, Effects, Figure, Place, Send
 from .holdback import HoldBack
 from .rst import OVERHEAD
@@ -192,8 +194,8 @@ class KSMessage(Message):
         return struct.pack(f"!{len(integers)}I", *integers)
 
     @classmethod
+    @override
     def decode_control(cls, control: bytes, processes: int) -> dict[str, Any]:
-        """The destinations and the log, if they are written as ``encode_control`` would."""
         if len(control) < 8 or len(control) % 4:
             raise WireError(f"{len(control)} bytes are not a log")
         integers = iter(struct.unpack(f"!{len(control) // 4}I", control))
@@ -309,8 +311,8 @@ class KS(HoldBack):
         yield Count("control_destinations", sum(size.destinations for size in sizes))
         yield Count("control_empty_entries", sum(size.empty for size in sizes))
 
+    @override
     def count_log(self) -> Effects:
-        """What the log takes after a send or a delivery."""
         yield Count("log_integers", self.messages[0].log_integers(self.LOG))
         yield Count("log_entries", self.LOG.size.entries)
         yield Count("log_events")

@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from typing_extensions import override
+
 from .ks import KS, Entries, KSLog, KSMessage, checked, members
 from .wire import WireError
 
@@ -62,8 +64,8 @@ class KSPrimeMessage(KSMessage):
         )
 
     @classmethod
+    @override
     def decode_control(cls, control: bytes, processes: int) -> dict[str, Any]:
-        """The destinations and the log, if they are written as ``encode_control`` would."""
         n, size = processes, 4 * words(processes * (processes + 1))
         bits = int.from_bytes(control[:size], "big")
         if len(control) != size + 4 * (bits >> n).bit_count() or bits >> n * (n + 1):

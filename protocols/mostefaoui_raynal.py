@@ -30,6 +30,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, ClassVar
 
+from typing_extensions import override
+
 from .base import (
     NS_PER_MS,
     CancelTimer,
@@ -86,8 +88,8 @@ class MostefaouiRaynal(Grouped):
         self.early: dict[tuple[int, int, int], PhaseMessage] = {}
 
     @classmethod
+    @override
     def needs_fifo(cls, settings: Any) -> bool:
-        """Unless messages are numbered."""
         return not settings.numbered
 
     def entries_of(self, x: int) -> tuple[int, ...]:

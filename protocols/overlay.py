@@ -18,6 +18,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from typing_extensions import override
+
 from .base import Deliver, Effects, Place, Protocol, Send
 from .wire import Message
 
@@ -51,6 +53,6 @@ class Overlay(Protocol):
         yield Send(tuple(peer for peer in self.neighbours if peer != sender), message)
         yield Deliver(message)  # last: the application may answer at once
 
+    @override
     def peers(self) -> tuple[int, ...]:
-        """Its neighbours alone."""
         return self.neighbours

@@ -19,6 +19,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from typing_extensions import override
+
 from .base import Count, Deliver, Discard, Effects, Figure, Hold, Place, Protocol, Send
 from .grouped import STAMP
 from .wire import Message, WireError
@@ -33,17 +35,17 @@ class PhaseMessage(Message):
     kind: ClassVar[int] = 1
 
     @property
+    @override
     def control_size(self) -> int:
-        """Four bytes for each integer."""
         return 4 * len(self.stamp)
 
+    @override
     def encode_control(self) -> bytes:
-        """The integers in their order."""
         return struct.pack(f"!{len(self.stamp)}I", *self.stamp)
 
     @classmethod
+    @override
     def decode_control(cls, control: bytes, processes: int) -> dict[str, Any]:
-        """As many integers as there are."""
         if len(control) % 4:
             raise WireError(f"a stamp of {len(control)} bytes, which are not whole integers")
         return {"stamp": struct.unpack(f"!{len(control) // 4}I", control)}

@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from .base import Count, Deliver, Effects, Figure, Place, Ratio, Send
 from .holdback import HoldBack
@@ -38,8 +39,8 @@ class MatrixMessage(Message):
     kind: ClassVar[int] = 1
 
     @property
+    @override
     def control_size(self) -> int:
-        """Four bytes for each entry and each destination."""
         return 4 * (self.SENT.size + len(self.dests))
 
     def encode_control(self) -> bytes:
@@ -47,8 +48,8 @@ class MatrixMessage(Message):
         return self.SENT.astype(">u4").tobytes() + struct.pack(f"!{len(self.dests)}I", *self.dests)
 
     @classmethod
+    @override
     def decode_control(cls, control: bytes, processes: int) -> dict[str, Any]:
-        """A whole matrix, and destinations in ascending order."""
         matrix_size = 4 * processes**2
         if len(control) < matrix_size or len(control) % 4:
             raise WireError(f"{len(control)} bytes for a matrix of {processes} × {processes}")

@@ -24,6 +24,7 @@ from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from . import errors
 from .errors import TopologyError
@@ -177,8 +178,8 @@ class PureRandom(FlatModel):
     edge_probability: float | None = None
     scale: int = 100
 
+    @override
     def shape(self, length: Floats, longest: float) -> Floats:
-        """Return the same for every pair."""
         return np.ones_like(length)
 
 
@@ -193,8 +194,8 @@ class Waxman2(FlatModel):
     beta: float = 0.3
     scale: int = 100
 
+    @override
     def shape(self, length: Floats, longest: float) -> Floats:
-        """Fall off exponentially, the slower the greater beta."""
         return _falling(length, self.beta * longest)
 
     def _check(self) -> None:
@@ -226,8 +227,8 @@ class Exponential(FlatModel):
     alpha: float | None = None
     scale: int = 100
 
+    @override
     def shape(self, length: Floats, longest: float) -> Floats:
-        """Fall off from 1 to 0 along the diagonal."""
         return _falling(length, longest - length)
 
 
@@ -243,8 +244,8 @@ class DoarLeslie(FlatModel):
     gamma: float = 30.0
     scale: int = 100
 
+    @override
     def shape(self, length: Floats, longest: float) -> Floats:
-        """Fall off exponentially, the slower the greater beta."""
         return _falling(length, self.beta * longest)
 
     def _density(self, nodes: int) -> float:
@@ -273,8 +274,8 @@ class Locality(FlatModel):
         if self.beta is None:
             object.__setattr__(self, "beta", round((self.alpha or 0.0) / 10, 5))
 
+    @override
     def shape(self, length: Floats, longest: float) -> Floats:
-        """Step down at gamma·L."""
         far = 0.1 if self.beta is None else self.beta / (self.alpha or 1.0)
         return np.where(length <= self.gamma * longest, 1.0, far)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from typing_extensions import override
+
 from ..base import Count, Deliver, Effects
 from ..cluster import Cluster
 from ..cluster.events import Event
@@ -18,8 +20,8 @@ class TooLate(Cluster):
 
     name: ClassVar[str] = "broken-too-late"
 
+    @override
     def recovered(self, event: Event) -> Effects:
-        """Better late than never."""
         if self.clock.obsolete(event) and self.keep(event.eid, event):
             yield Deliver(event)
         else:
@@ -34,8 +36,8 @@ class Unsorted(Cluster):
 
     name: ClassVar[str] = "broken-unsorted"
 
+    @override
     def late(self, event: Event) -> Effects:
-        """First come, first served."""
         for held in [h for h in self.held.values() if (h.event.t <= event.t).all()]:
             yield Count("skipped", self.clock.lacks(held.event))
             yield from self.deliver(held.event)
@@ -51,7 +53,7 @@ class Reset(Cluster):
 
     name: ClassVar[str] = "broken-reset"
 
+    @override
     def own(self, ticket: int, epoch: int = 0, last: int = 0) -> None:
-        """A new owner, a new beginning."""
         super().own(ticket)
         self.clock.T[ticket] = 0

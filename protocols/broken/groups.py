@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from typing_extensions import override
+
 from ..mostefaoui_raynal import MostefaouiRaynal
 from ..phases import PhaseMessage, Phases, Resynch
 
@@ -18,8 +20,8 @@ class Unstamped(Phases):
 
     name: ClassVar[str] = "broken-unstamped"
 
+    @override
     def stamp(self, k: int) -> tuple[int, ...]:
-        """Nothing travels."""
         return ()
 
     def stamp_of(self, message: PhaseMessage) -> int:
@@ -36,8 +38,8 @@ class ArrivalOrder(MostefaouiRaynal):
 
     name: ClassVar[str] = "broken-arrival-order"
 
+    @override
     def rank(self, message: PhaseMessage) -> int:
-        """All are alike."""
         return 0
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing_extensions import override
+
 from ..cluster.tickets.lease_messages import Alive, Neighbour, Register, Update
 from ..cluster.tickets.leases import Leases
 from ..cluster.tickets.manager import TicketEffects
@@ -15,8 +17,8 @@ class LateVotes(Leases):
     alive whose voters have long refused it.
     """
 
+    @override
     def voted(self, message: Alive, now: int) -> TicketEffects:
-        """As if it answered the latest poll."""
         if self.question is not None:
             number = self.question.register.number
             answer = Alive(message.source, 0, number=number, voter=message.voter)
@@ -29,8 +31,8 @@ class SleepWalker(Leases):
     Broken rule: the lease is looked at before every use. It takes a pause.
     """
 
+    @override
     def owns(self, now: int) -> int | None:
-        """Whatever the time."""
         return self.ticket if self.state == "coordinator" else None
 
 
@@ -40,8 +42,8 @@ class NoQuarantine(Leases):
     Broken rule: a temporary coordinator waits until their leases are over.
     """
 
+    @override
     def take_over(self, succ: Neighbour, after: Neighbour) -> TicketEffects:
-        """No wait."""
         yield from super().take_over(succ, after)
         self.quarantine_end = 0
 
@@ -52,8 +54,8 @@ class FickleVoter(Leases):
     Broken rule: a voter that has sent ACKCOORD refuses its vote. Messages that are late are enough.
     """
 
+    @override
     def refuse(self, target: RingMember) -> tuple[Register, ...]:
-        """Only say what is known."""
         known = self.registers.get(target.ticket)
         return () if known is None or known.member != target else (known,)
 
@@ -65,8 +67,8 @@ class Presumptuous(Leases):
     two.
     """
 
+    @override
     def request(self, now: int) -> TicketEffects:
-        """Pretend that all voters have refused."""
         x = self.exclusion
         if x is not None and x.candidate is None and self.member is not None:
             known = self.refuse(x.target.member)
@@ -80,8 +82,8 @@ class Obedient(Leases):
     Broken rule, and the paper's UPDATE: L := R. Whoever excludes it may ask the old voters only.
     """
 
+    @override
     def updated(self, message: Update, sender: int) -> TicketEffects:
-        """At once."""
         yield from super().updated(message, sender)
         if self.state == "coordinator":
             self.L = self.proposal
@@ -93,8 +95,8 @@ class Timeless(Leases):
     Broken rule: the epoch grows with every assignment. Two events get the same name.
     """
 
+    @override
     def grant(self, process: int, number: int, ticket: int) -> None:
-        """Without counting."""
         self.clock = -1
         super().grant(process, number, ticket)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any, ClassVar
 
+from typing_extensions import override
+
 from ..base import Deliver, Effects, Place, Send, SetTimer
 from ..overlay import Overlay
 from ..wire import Message
@@ -19,8 +21,8 @@ class Printed(Overlay):
 
     name: ClassVar[str] = "broken-printed"
 
+    @override
     def receive(self, message: Message, sender: int, now: int) -> Effects:
-        """The other way round."""
         if message.seq <= self.seen[message.source]:
             return
         self.seen[message.source] = message.seq
@@ -37,8 +39,8 @@ class Higher(Overlay):
 
     name: ClassVar[str] = "broken-higher"
 
+    @override
     def receive(self, message: Message, sender: int, now: int) -> Effects:
-        """Upwards only."""
         if message.seq <= self.seen[message.source]:
             return
         self.seen[message.source] = message.seq
@@ -55,8 +57,8 @@ class Stingy(Overlay):
 
     name: ClassVar[str] = "broken-stingy"
 
+    @override
     def receive(self, message: Message, sender: int, now: int) -> Effects:
-        """Forward what was forwarded."""
         if message.seq <= self.seen[message.source]:
             return
         self.seen[message.source] = message.seq
@@ -74,8 +76,8 @@ class Echo(Overlay):
 
     name: ClassVar[str] = "broken-echo"
 
+    @override
     def receive(self, message: Message, sender: int, now: int) -> Effects:
-        """Forward and deliver."""
         yield Send(tuple(peer for peer in self.neighbours if peer != sender), message)
         yield Deliver(message)
 
@@ -89,8 +91,8 @@ class Newest(Overlay):
 
     name: ClassVar[str] = "broken-newest"
 
+    @override
     def receive(self, message: Message, sender: int, now: int) -> Effects:
-        """Equal is a duplicate, less is news."""
         if message.seq == self.seen[message.source]:
             return
         self.seen[message.source] = message.seq
@@ -111,8 +113,8 @@ class Forgetful(Overlay):
         super().__init__(place, settings)
         self.sent = place.base
 
+    @override
     def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
-        """Number it, and no more."""
         self.sent += 1
         message = Message(self.me, self.sent, payload, sent_at=now)
         yield Send(self.neighbours, message)
@@ -132,8 +134,8 @@ class Lazy(Overlay):
         super().__init__(place, settings)
         self.gathered: list[tuple[tuple[int, ...], Message]] = []
 
+    @override
     def receive(self, message: Message, sender: int, now: int) -> Effects:
-        """Deliver now, forward later."""
         if message.seq <= self.seen[message.source]:
             return
         self.seen[message.source] = message.seq
@@ -142,8 +144,8 @@ class Lazy(Overlay):
         yield SetTimer("forward", 1_000_000)
         yield Deliver(message)
 
+    @override
     def timeout(self, timer: Hashable, now: int) -> Effects:
-        """Forward all that has gathered."""
         gathered, self.gathered = self.gathered, []
         for peers, message in gathered:
             yield Send(peers, message)

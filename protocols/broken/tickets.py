@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing_extensions import override
+
 from ..base import Send
 from ..cluster.tickets.manager import Granted, Revoked, TicketEffects
 from ..cluster.tickets.messages import AckCJoin, CLeave, RingMember
@@ -16,12 +18,12 @@ class Hasty(Ring):
     """
 
     @property
+    @override
     def idle(self) -> bool:
-        """Always, for a coordinator."""
         return self.state == "coordinator"
 
+    @override
     def grant(self, child: RingMember) -> TicketEffects:
-        """Nobody's LINKED is awaited."""
         yield from super().grant(child)
         self.child = None
 
@@ -50,18 +52,18 @@ class Clinging(Ring):
     another before the acknowledgement arrives.
     """
 
+    @override
     def owns(self, now: int) -> int | None:
-        """A leaver still does."""
         return self.ticket if self.state in ("coordinator", "leaving") else None
 
+    @override
     def start_leaving(self) -> TicketEffects:
-        """CLEAVE, without giving up the ticket."""
         self.state = "leaving"
         yield Send((self.pred,), self.farewell())
         yield from self.serve()
 
+    @override
     def left(self) -> TicketEffects:
-        """Only now."""
         if self.state == "leaving" and self.ticket is not None:
             yield Revoked(self.ticket)
         yield from super().left()
@@ -73,8 +75,8 @@ class Forgetting(Ring):
     Broken rule: the last sequence number is handed on. Two events get the same name.
     """
 
+    @override
     def accepted(self, message: AckCJoin, sender: int) -> TicketEffects:
-        """As if nobody had ever had the ticket."""
         yield from super().accepted(message, sender)
         self.last = 0
 
@@ -86,8 +88,8 @@ class Undated(Ring):
     together, come back and are neighbours again.
     """
 
+    @override
     def successor_leaves(self, message: CLeave, sender: int) -> TicketEffects:
-        """The process is the successor; that will do."""
         if sender == self.succ.process:
             self.succ = message.leaver
         yield from super().successor_leaves(message, sender)
@@ -100,8 +102,8 @@ class PrintedRing(AnySuccessor, Clinging):
     successor, and a leaver keeps its ticket until the acknowledgement.
     """
 
+    @override
     def accepted(self, message: AckCJoin, sender: int) -> TicketEffects:
-        """state := coordinator."""
         if self.state != "joining":
             return
         yield from super().accepted(message, sender)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from ..base import Deliver, Discard, Effects, Multicast, Place, Send
 from ..timestamp import Timestamp, VectorMessage
@@ -20,8 +21,8 @@ class Impatient(Timestamp):
 
     name: ClassVar[str] = "broken-impatient"
 
+    @override
     def missing(self, message: VectorMessage) -> MessageId | None:
-        """Nothing is ever missing."""
         return None
 
 
@@ -34,8 +35,8 @@ class FifoOnly(Timestamp):
 
     name: ClassVar[str] = "broken-fifo-only"
 
+    @override
     def missing(self, message: VectorMessage) -> MessageId | None:
-        """The source's previous message, at most."""
         if message.seq > self.T[message.source] + 1:
             return MessageId(message.source, message.seq - 1)
         return None
@@ -51,8 +52,8 @@ class NoFifo(Timestamp):
 
     name: ClassVar[str] = "broken-no-fifo"
 
+    @override
     def missing(self, message: VectorMessage) -> MessageId | None:
-        """A message of another process."""
         late = message.vector > self.T
         late[message.source] = False
         k = int(late.argmax())
@@ -67,8 +68,8 @@ class OffByOne(Timestamp):
 
     name: ClassVar[str] = "broken-off-by-one"
 
+    @override
     def missing(self, message: VectorMessage) -> MessageId | None:
-        """A message, if one before it is missing too."""
         late = message.vector > self.T + 1
         k = int(late.argmax())
         return MessageId(k, int(message.vector[k]) - 1) if late[k] else None
@@ -83,8 +84,8 @@ class NoRescan(Timestamp):
 
     name: ClassVar[str] = "broken-no-rescan"
 
+    @override
     def deliver(self, message: VectorMessage) -> Effects:
-        """This message, and no other."""
         self.T[message.source] = message.seq
         yield Deliver(message)
 
@@ -98,13 +99,13 @@ class SinglePass(Timestamp):
 
     name: ClassVar[str] = "broken-single-pass"
 
+    @override
     def deliver(self, message: VectorMessage) -> Effects:
-        """The message that arrived, and what waited for it."""
         self.T[message.source] = message.seq
         yield Deliver(message)
-        for waiting in self.buffer.pop(message.id, ()):
+        for waiting in self.waiting.pop(message.id, ()):
             if missing := self.missing(waiting):
-                self.buffer[missing].append(waiting)
+                self.waiting[missing].append(waiting)
             elif waiting.seq > self.T[waiting.source]:
                 self.T[waiting.source] = waiting.seq
                 yield Deliver(waiting)
@@ -119,8 +120,8 @@ class Merge(Timestamp):
 
     name: ClassVar[str] = "broken-merge"
 
+    @override
     def receive(self, message: VectorMessage, sender: int, now: int) -> Effects:
-        """Merge all but the source's own entry, then go on as usual."""
         mine = self.T[message.source]
         np.maximum(self.T, message.vector, out=self.T)
         self.T[message.source] = mine
@@ -140,8 +141,8 @@ class LastCause(Timestamp):
         super().__init__(place, settings)
         self.last = place.me
 
+    @override
     def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
-        """The own entry and one other."""
         self.T[self.me] += 1
         vector = np.zeros_like(self.T)
         for k in (self.me, self.last):
@@ -150,8 +151,8 @@ class LastCause(Timestamp):
         yield (Multicast if self.multicasts() else Send)(self.others, message)
         yield Deliver(message)
 
+    @override
     def deliver(self, message: VectorMessage) -> Effects:
-        """Remember whose message was last."""
         for effect in super().deliver(message):
             if isinstance(effect, Deliver):
                 self.last = effect.message.source
@@ -171,8 +172,8 @@ class Uncounted(Timestamp):
         super().__init__(place, settings)
         self.sent = place.base
 
+    @override
     def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
-        """Count it in the message only."""
         self.sent += 1
         vector = self.T.copy()
         vector[self.me] = self.sent
@@ -190,8 +191,8 @@ class LateUpdate(Timestamp):
 
     name: ClassVar[str] = "broken-late-update"
 
+    @override
     def deliver(self, message: VectorMessage) -> Effects:
-        """Deliver, then count."""
         ready = [message]
         while ready:
             message = ready.pop()
@@ -200,8 +201,8 @@ class LateUpdate(Timestamp):
                 continue
             yield Deliver(message)
             self.T[message.source] = message.seq
-            for waiting in self.buffer.pop(message.id, ()):
+            for waiting in self.waiting.pop(message.id, ()):
                 if missing := self.missing(waiting):
-                    self.buffer[missing].append(waiting)
+                    self.waiting[missing].append(waiting)
                 else:
                     ready.append(waiting)

@@ -31,6 +31,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from typing_extensions import override
+
 from ..base import (
     NS_PER_MS,
     CancelTimer,
@@ -111,8 +113,8 @@ class Reliable(Protocol):
         self.connections = {peer: self._connect(peer) for peer in inner.place.others}
         self.groups: dict[tuple[int, ...], Stream] = {}
 
+    @override
     def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
-        """What the protocol inside does, in segments."""
         yield from self._translate(self.inner.multicast(payload, destinations, now), now)
 
     def receive(self, message: Segment, sender: int, now: int) -> Effects:
@@ -139,8 +141,8 @@ class Reliable(Protocol):
                 yield from self._take(message.message, sender, channel, now)
         yield from self._resume(sender, now, progress)
 
+    @override
     def timeout(self, timer: Hashable, now: int) -> Effects:
-        """A timer of this layer, or of the protocol inside."""
         match timer:
             case ("inner", name):
                 yield from self._translate(self.inner.timeout(name, now), now)
@@ -160,16 +162,16 @@ class Reliable(Protocol):
                 yield from self._acknowledge(peer, 0)
         yield from self._translate(self.inner.start(now), now)
 
+    @override
     def join(self, now: int) -> Effects:
-        """As the protocol inside."""
         yield from self._translate(self.inner.join(now), now)
 
+    @override
     def leave(self, now: int) -> Effects:
-        """As the protocol inside."""
         yield from self._translate(self.inner.leave(now), now)
 
+    @override
     def busy(self) -> bool:
-        """Whether the application should wait with its next multicast."""
         streams = [connection.own for connection in self.connections.values()]
         full = any(len(s.waiting) >= self.window for s in (*streams, *self.groups.values()))
         return full or self.inner.busy()
@@ -178,12 +180,12 @@ class Reliable(Protocol):
         """Those of the protocol inside; all, if it multicasts: each acknowledges on its own."""
         return self.place.others if self.inner.multicasts() else self.inner.peers()
 
+    @override
     def multicasts(self) -> bool:
-        """As the protocol inside."""
         return self.inner.multicasts()
 
+    @override
     def codec(self, run: int, processes: int) -> Codec:  # type: ignore[override]
-        """The encoding of the messages of the protocol inside, as segments."""
         return SegmentCodec(self.inner.wire_id, self.inner.messages, run, processes)
 
     # what the protocol inside sends

@@ -23,6 +23,8 @@ import struct
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from typing_extensions import override
+
 from ..wire import HEADER, WORD, Codec, Message, WireError
 
 ACK_KIND = 255
@@ -113,8 +115,8 @@ class Segment(Message):
         return ACK_KIND if self.message is None else self.message.kind
 
     @property
+    @override
     def control_size(self) -> int:
-        """The channel's header and the message's own control information."""
         own = 0 if self.message is None else self.message.control_size
         return WORD * self.channel.words + own
 
@@ -124,12 +126,12 @@ class Segment(Message):
         return self.size if self.message is None else WORD * self.channel.words
 
     @property
+    @override
     def channel_words(self) -> int:
-        """Length of the channel's header."""
         return self.channel.words
 
+    @override
     def encode_control(self) -> bytes:
-        """The channel's header first."""
         own = b"" if self.message is None else self.message.encode_control()
         return self.channel.encode() + own
 
@@ -137,8 +139,8 @@ class Segment(Message):
 class SegmentCodec(Codec):
     """Encodes and decodes a protocol's messages as segments."""
 
+    @override
     def decode(self, data: bytes) -> Segment:
-        """The segment that these bytes encode; WireError if they encode none of this run."""
         header = self._checked_header(data)
         is_ack = header.kind == ACK_KIND
         end = HEADER.size + WORD * header.channel_words

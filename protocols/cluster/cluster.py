@@ -19,6 +19,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+from typing_extensions import override
+
 from ..base import (
     NS_PER_MS,
     SEQUENCE_BITS,
@@ -152,8 +154,8 @@ class Cluster(Causality):
             self.own(self.me, place.incarnation)
 
     @classmethod
+    @override
     def needs_fifo(cls, settings: Any) -> bool:
-        """Algorithm 1 does."""
         return bool(settings.management == "ring")
 
     # Tickets
@@ -168,8 +170,8 @@ class Cluster(Causality):
         """The process must not multicast any more."""
         self.ticket = None
 
+    @override
     def busy(self) -> bool:
-        """Whoever has no ticket waits for one, and whoever is no member waits until it is."""
         return self.ticket is None or not self.view.active
 
     def manage(self, effects: TicketEffects, now: int) -> Effects:
@@ -270,8 +272,8 @@ class Cluster(Causality):
         elif isinstance(message, Event):
             yield from self.recovered(message)
 
+    @override
     def timeout(self, timer: Any, now: int) -> Effects:
-        """A round begins, or an event has waited long enough."""
         if timer == ROUND:
             yield from self.gossip()
             return

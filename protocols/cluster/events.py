@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from ..base import SEQUENCE_BITS
 from ..wire import Message, WireError
@@ -44,8 +45,8 @@ class Event(Message):
         object.__setattr__(self, "eid", EventId(self.ticket, int(self.t[self.ticket])))
 
     @property
+    @override
     def control_size(self) -> int:
-        """Four bytes for the ticket and for each entry."""
         return 4 + 4 * len(self.t)
 
     def encode_control(self) -> bytes:
@@ -80,17 +81,17 @@ class Recover(Message):
     kind: ClassVar[int] = 3
 
     @property
+    @override
     def control_size(self) -> int:
-        """Two integers for each event."""
         return EID.size * len(self.eids)
 
+    @override
     def encode_control(self) -> bytes:
-        """Ticket and clock entry of each."""
         return b"".join(EID.pack(*eid) for eid in self.eids)
 
     @classmethod
+    @override
     def decode_control(cls, control: bytes, processes: int) -> dict[str, Any]:
-        """Whole pairs."""
         if len(control) % EID.size:
             raise WireError(f"{len(control)} bytes for names of events")
         return {"eids": tuple(EventId(*eid) for eid in EID.iter_unpack(control))}

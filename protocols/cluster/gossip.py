@@ -26,6 +26,8 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, ClassVar, Literal, NamedTuple
 
+from typing_extensions import override
+
 from ..base import Place, Protocol
 from ..wire import Message, MessageId, WireError
 from .lpbcast import NO_NEWS, FullView, News, PartialView
@@ -74,8 +76,8 @@ class Gossip(Message):
         return b"".join(parts)
 
     @classmethod
+    @override
     def decode_control(cls, control: bytes, processes: int) -> dict[str, Any]:
-        """Exactly what the counts announce."""
         try:
             subs, unsubs, balls = COUNTS.unpack_from(control)
             split = COUNTS.size + SUB.size * subs

@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
+from typing_extensions import override
+
 from ..base import SEQUENCE_BITS, Count, Deliver, Effects, Send
 from ..wire import Message, MessageId, WireError
 from .casting import Casting
@@ -99,8 +101,8 @@ class Agreement(Membership):
         if install.view.id == self.promised and self.me.process in install.invited:
             yield from self._adopt(install, now)
 
+    @override
     def _decide(self, now: int) -> Effects:
-        """Install the proposed view if all who were asked have answered."""
         proposal, view = self.proposal, self.view
         assert proposal is not None
         assert view is not None

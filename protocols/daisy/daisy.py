@@ -23,9 +23,9 @@ above has not.
 A group that has become too large or too small is silenced until nothing of it is under way; then it
 is split, or its members join the next group, which gives them what is on its way to them.
 
-The paper's optimisations (section 3.4) are modules of their own: relaying before a message is
-deliverable in ``early_relay``, and inside a group messages to recipients only, with a matrix instead of a
-vector, in ``matrices``, or by way of the server in ``star``.
+The paper's optimisations (section 3.4) are modules of their own: ``early_relay`` relays a message
+before it is deliverable; inside a group, ``matrices`` sends messages to their recipients only, with
+a matrix instead of a vector, and ``star`` sends them by way of the server.
 
 State: one ``Group`` for each level at which this process is a member; what waits to be relayed.
 Cost: 32 + 16 + 4m + 4|Dests| + d bytes a copy in a group of m; a report of 52 + 8m bytes to each member
@@ -48,6 +48,8 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any, ClassVar, Literal
+
+from typing_extensions import override
 
 from ..base import (
     NS_PER_MS,
@@ -221,13 +223,13 @@ class Daisy(EarlyRelays):
         return group
 
     @classmethod
+    @override
     def local_groups(cls, processes: int, settings: Any) -> tuple[frozenset[int], ...]:
-        """The groups of the lowest level at the beginning."""
         tree = daisy(processes, settings.group_size, settings.levels)
         return tuple(roster for number, roster in tree.rosters.items() if number < LEVEL)
 
+    @override
     def busy(self) -> bool:
-        """While it is no member, or wants to be none, and during a view change."""
         return not self.local.open or self.local.leaving or bool(self.outbox)
 
     def start(self, now: int) -> Effects:
@@ -242,8 +244,8 @@ class Daisy(EarlyRelays):
         self.outbox.append(cast)
         yield from self._advance(now)
 
+    @override
     def receive(self, message: Message, sender: int, now: int) -> Effects:
-        """A message of one of the groups."""
         for level, group in enumerate(self.groups):
             if group.number == message.group:
                 yield from self._translate(level, group.receive(message, sender, now), now)
@@ -251,8 +253,8 @@ class Daisy(EarlyRelays):
                 return
         yield Discard(message, "no member")
 
+    @override
     def timeout(self, timer: Hashable, now: int) -> Effects:
-        """The heartbeat of all groups, or an acknowledgement that is due in one."""
         if timer == TICK:
             self._return(now)
             yield from self._reshape(now)
@@ -271,8 +273,8 @@ class Daisy(EarlyRelays):
                     yield from group.acknowledge(self._members_above(level))
         yield from self._advance(now)
 
+    @override
     def leave(self, now: int) -> Effects:
-        """Be a member no longer."""
         self.local.leaving, self.returning = True, False
         yield from ()
 

@@ -40,6 +40,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from typing_extensions import override
+
 from ..wire import MessageId
 from .casting import AT_ONCE, Casting, Copies
 from .messages import Cast, Report
@@ -79,8 +81,8 @@ class Matrices(Casting):
         """Of all that member i sent to j, which a cast of i is; or if j is i, of all its casts."""
         return cast.vector[-1 if i == j else i * self.size + j]
 
+    @override
     def send(self, cast: Cast, now: int) -> tuple[Cast, list[Copies]]:
-        """Make this process's next cast: as it is kept here, and as it goes to whom."""
         to = self.recipients(cast, self.me)
         for j in to:
             self.SENT[self.me][j] += 1
@@ -101,12 +103,12 @@ class Matrices(Casting):
         i = self.index[sender]
         return len(message.vector) == self.size**2 + 1 and self.me in self.recipients(message, i)
 
+    @override
     def number(self, cast: Cast, i: int) -> int:
-        """Which one it is of what member i sent here."""
         return self._count(cast, i, self.me)
 
+    @override
     def hold(self, cast: Cast, sender: int) -> bool:
-        """Keep a cast until it is deliverable; whether it is new."""
         if not super().hold(cast, sender):
             return False
         i = self.index[sender]
@@ -227,8 +229,8 @@ class Matrices(Casting):
         mine = self.released[self.me][slot] > self.stable[slot]
         return mine and self._released(self.slots[slot][0], slot - 1)
 
+    @override
     def missing(self, sender: int, now: int, pause: int) -> list[Cast]:
-        """Casts of this process to a member that it should have by now."""
         i = self.index[sender]
         received = self.delivered[i]
         if received is None or now - self.resent_at[i] < pause:

@@ -22,6 +22,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from typing_extensions import override
+
 from ..wire import Message, WireError
 from .view import ViewId
 
@@ -52,12 +54,12 @@ class GroupMessage(Message):
         raise NotImplementedError
 
     @property
+    @override
     def control_size(self) -> int:
-        """Four bytes for each integer."""
         return 4 * len(self.words())
 
+    @override
     def encode_control(self) -> bytes:
-        """One integer after the other."""
         words = self.words()
         return struct.pack(f"!{len(words)}I", *words)
 
@@ -77,19 +79,19 @@ class Cast(GroupMessage):
         """Whether some of these are among the destinations."""
         return self.dests is None or not self.dests.isdisjoint(processes)
 
+    @override
     def words(self) -> tuple[int, ...]:
-        """View, vector, destinations in ascending order."""
         size = len(self.vector) << 1 | (self.dests is None)
         return (*self.view, size, self.time, *self.vector, *sorted(self.dests or ()))
 
     @property
+    @override
     def control_size(self) -> int:
-        """Four bytes for each integer."""
         return 4 * (4 + len(self.vector) + len(self.dests or ()))
 
     @classmethod
+    @override
     def decode_control(cls, control: bytes, processes: int) -> dict[str, Any]:
-        """Destinations belong only where the message is not for all."""
         number, coordinator, size, time, *rest = _words(control, 4)
         members = size >> 1
         if len(rest) < members or (size & 1 and len(rest) > members):
@@ -117,14 +119,14 @@ class Report(GroupMessage):
 
     kind: ClassVar[int] = 2
 
+    @override
     def words(self) -> tuple[int, ...]:
-        """In the order of the fields, with the size of the view before the vectors."""
         size = len(self.delivered)
         return (*self.view, self.promised, size, *self.delivered, *self.released, *self.above)
 
     @classmethod
+    @override
     def decode_control(cls, control: bytes, processes: int) -> dict[str, Any]:
-        """Two vectors, and processes."""
         number, coordinator, promised, size, *rest = _words(control, 4)
         if len(rest) < 2 * size + 1:
             raise WireError(f"{len(rest)} integers for the vectors of {size} members")
@@ -148,13 +150,13 @@ class Join(GroupMessage):
 
     kind: ClassVar[int] = 3
 
+    @override
     def words(self) -> tuple[int, ...]:
-        """The roster comes last, in ascending order."""
         return (self.backing, self.of, self.how, *sorted(self.roster))
 
     @classmethod
+    @override
     def decode_control(cls, control: bytes, processes: int) -> dict[str, Any]:
-        """A roster of one at least."""
         backing, of, how, *roster = _words(control, 4)
         ids = _processes(roster, processes)
         if how > MOVED or list(ids) != sorted(ids):
@@ -170,13 +172,13 @@ class Leave(GroupMessage):
 
     kind: ClassVar[int] = 4
 
+    @override
     def words(self) -> tuple[int, ...]:
-        """A truth value."""
         return (self.with_roster,)
 
     @classmethod
+    @override
     def decode_control(cls, control: bytes, processes: int) -> dict[str, Any]:
-        """One integer."""
         words = _words(control, 1)
         if words not in ((0,), (1,)):
             raise WireError(f"{words[:5]}… is no truth value")
@@ -187,13 +189,13 @@ class Leave(GroupMessage):
 class _OfView(GroupMessage):
     view: ViewId
 
+    @override
     def words(self) -> tuple[int, ...]:
-        """The view alone."""
         return self.view
 
     @classmethod
+    @override
     def decode_control(cls, control: bytes, processes: int) -> dict[str, Any]:
-        """Two integers."""
         words = _words(control, 2)
         if len(words) != 2:
             raise WireError(f"{len(words)} integers name no view")
@@ -220,8 +222,8 @@ class Silence(GroupMessage):
 
     kind: ClassVar[int] = 8
 
+    @override
     def words(self) -> tuple[int, ...]:
-        """None."""
         return ()
 
 
@@ -238,17 +240,17 @@ class Part(Message):
     kind: ClassVar[int] = 7
 
     @property
+    @override
     def control_size(self) -> int:
-        """All of it is control information."""
         return 20 + len(self.data)
 
+    @override
     def encode_control(self) -> bytes:
-        """Five integers and the bytes."""
         return struct.pack("!5I", *self.view, self.what, self.index, self.count) + self.data
 
     @classmethod
+    @override
     def decode_control(cls, control: bytes, processes: int) -> dict[str, Any]:
-        """An index below the count."""
         if len(control) < 20:
             raise WireError(f"{len(control)} bytes are no part of a state")
         number, coordinator, what, index, count = struct.unpack_from("!5I", control)

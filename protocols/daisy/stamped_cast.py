@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
 
+from typing_extensions import override
+
 from ..wire import MessageId, WireError
 from .messages import NO_VIEW, Cast
 from .view import ViewId
@@ -34,18 +36,18 @@ class StampedCast(Cast):
         view = self.above if self.beyond else ()
         return (len(self.beyond) << 16 | len(self.after), *view, *self.beyond, *names)
 
+    @override
     def words(self) -> tuple[int, ...]:
-        """The stamp, then what a Cast has."""
         return (*self.stamp(), *Cast.words(self))
 
     @property
+    @override
     def control_size(self) -> int:
-        """Four bytes for each integer."""
         return 4 * len(self.words())
 
     @classmethod
+    @override
     def decode_control(cls, control: bytes, processes: int) -> dict[str, Any]:
-        """Names that ascend."""
         size = stamp_size(int.from_bytes(control[:4]))
         if len(control) < 4 * size:
             raise WireError(f"a stamp of {4 * size} bytes, cut short")

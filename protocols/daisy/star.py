@@ -38,6 +38,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from typing_extensions import override
+
 from ..base import Deliver, Effects
 from ..wire import MessageId
 from .casting import AT_ONCE, Casting, Copies, Status
@@ -120,8 +122,8 @@ class StarCasting(Casting):
             return self._linked(sender) and len(message.vector) == 1
         return len(message.delivered) == (2 if self._linked(sender) else 0)
 
+    @override
     def number(self, cast: Cast, i: int) -> int:
-        """Which one of its link it is."""
         return cast.vector[0]
 
     def deliverable(self, cast: Cast, i: int) -> bool:
@@ -202,8 +204,8 @@ class StarCasting(Casting):
         while self.sent[SERVER] and self.settled[SERVER] < self.told[2]:
             yield self._drop_sent(SERVER).id
 
+    @override
     def missing(self, sender: int, now: int, pause: int) -> list[Cast]:
-        """What the other end of a link should have by now."""
         i = self.index[sender]
         has = self._acknowledged(i)
         if not self._linked(sender) or has >= self._count(i) or now - self.resent_at[i] < pause:
@@ -227,8 +229,8 @@ class StarGroup(Group):
         return super().open and not self.waits
 
     @property
+    @override
     def waits(self) -> bool:
-        """Whether, as server, it has to know first what is recorded above."""
         return isinstance(self.casting, StarCasting) and not self.casting.ready and super().open
 
     def _take_over(self, install: Install) -> list[Cast]:

@@ -10,6 +10,8 @@ import struct
 from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple
 
+from typing_extensions import override
+
 from ...wire import WORD, Message, WireError
 
 NOBODY = 2**32 - 1
@@ -34,8 +36,8 @@ class Form:
 class Process(Form):
     """A process of the run."""
 
+    @override
     def take(self, words: Words, processes: int) -> Any:
-        """Refuse one that there is not."""
         process = super().take(words, processes)
         if process >= processes:
             raise WireError(f"process {process} is not one of {processes}")
@@ -45,12 +47,12 @@ class Process(Form):
 class Maybe(Form):
     """A process of the run, or none."""
 
+    @override
     def put(self, value: Any) -> list[int]:
-        """None is the largest word."""
         return [NOBODY if value is None else value]
 
+    @override
     def take(self, words: Words, processes: int) -> Any:
-        """The largest word is none."""
         word = super().take(words, processes)
         return None if word == NOBODY else PROCESS.take(iter([word]), processes)
 
@@ -61,12 +63,12 @@ class Many(Form):
     def __init__(self, item: Form) -> None:
         self.item = item
 
+    @override
     def put(self, value: Any) -> list[int]:
-        """How many, then each."""
         return [len(value), *(word for item in value for word in self.item.put(item))]
 
+    @override
     def take(self, words: Words, processes: int) -> Any:
-        """As many as announced; a list that is cut short is found out at the first missing one."""
         count = super().take(words, processes)
         return tuple(self.item.take(words, processes) for _ in range(count))
 
@@ -78,12 +80,12 @@ class Record(Form):
         self.kind = kind
         self.forms = forms
 
+    @override
     def put(self, value: Any) -> list[int]:
-        """One field after the other."""
         return [w for form, field in zip(self.forms, value, strict=True) for w in form.put(field)]
 
+    @override
     def take(self, words: Words, processes: int) -> Any:
-        """One field after the other."""
         return self.kind(*(form.take(words, processes) for form in self.forms))
 
 
@@ -100,18 +102,18 @@ class WordMessage(Message):
         return [w for name, form in self.forms.items() for w in form.put(getattr(self, name))]
 
     @property
+    @override
     def control_size(self) -> int:
-        """Four bytes for each word."""
         return WORD * len(self._words())
 
+    @override
     def encode_control(self) -> bytes:
-        """The fields in order."""
         words = self._words()
         return struct.pack(f"!{len(words)}I", *words)
 
     @classmethod
+    @override
     def decode_control(cls, control: bytes, processes: int) -> dict[str, Any]:
-        """The fields, if they use up all the words."""
         if len(control) % WORD:
             raise WireError(f"{len(control)} bytes of control information are not whole words")
         words = iter(struct.unpack(f"!{len(control) // WORD}I", control))

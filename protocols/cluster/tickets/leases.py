@@ -18,6 +18,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any
 
+from typing_extensions import override
+
 from ...base import CancelTimer, Place, Send, SetTimer
 from .exclusion import Excluding
 from .lease_messages import (
@@ -83,19 +85,19 @@ class Leases(Excluding):
         yield from self.poll(now)
         yield from self.arm()
 
+    @override
     def assignable(self, now: int) -> list[int]:
-        """The tickets that this process and no other may give away."""
         waits = self.exclusion is not None or now < self.quarantine_end
         if self.owns(now) is None or waits or self.ticket is None:
             return []
         return self.down(self.ticket, self.succ.member.ticket)[1:]
 
+    @override
     def owns_until(self) -> int | None:
-        """The end of the lease; who has no voters needs none."""
         return self.lease_end if self.L else None
 
+    @override
     def assigns_from(self) -> int:
-        """The end of the quarantine."""
         return self.quarantine_end
 
     def ask(self) -> TicketEffects:
@@ -131,8 +133,8 @@ class Leases(Excluding):
         if self.state == "leaving" and self.member and pred and pred.process != self.me:
             yield Send((pred.process,), Leaving(self.me, 0, leaver=self.member))
 
+    @override
     def receive(self, message: Any, sender: int, now: int) -> TicketEffects:
-        """What the paper does on each message."""
         if self.lapsed(now):
             yield from self.disconnect()
         match message:

@@ -22,6 +22,8 @@ from collections import deque
 from collections.abc import Hashable, Mapping
 from typing import Any
 
+from typing_extensions import override
+
 from ...base import Place, Send
 from .manager import Granted, Revoked, TicketEffects, TicketManager
 from .messages import (
@@ -54,8 +56,8 @@ class Ring(TicketManager):
         self.waiting: deque[tuple[int, int]] = deque()  # CJOIN: who, and its number
         self.founders = dict(founders)
 
+    @override
     def start(self, now: int) -> TicketEffects:
-        """A founder takes its place in the ring."""
         tickets = sorted(self.founders, reverse=True)
         mine = [i for i, ticket in enumerate(tickets) if self.founders[ticket] == self.me]
         if mine and not self.place.incarnation:
@@ -70,8 +72,8 @@ class Ring(TicketManager):
         """S_p, from the own ticket down to the one before the successor's."""
         return [] if self.ticket is None else self.down(self.ticket, self.succ.ticket)
 
+    @override
     def owns(self, now: int) -> int | None:
-        """The ticket, if the user may use it now."""
         return self.ticket if self.state == "coordinator" else None
 
     def assignable(self, now: int) -> list[int]:
@@ -83,14 +85,14 @@ class Ring(TicketManager):
         """Whether the next request may be served."""
         return self.state == "coordinator" and not self.asked and self.child is None
 
+    @override
     def leave(self, now: int) -> TicketEffects:
-        """The user wants to give the ticket back, as soon as that is possible."""
         if self.state != "out":
             self.wants_out = True
             yield from self.serve()
 
+    @override
     def receive(self, message: Any, sender: int, now: int) -> TicketEffects:
-        """What the paper does on each message."""
         match message:
             case CJoin():
                 self.waiting.append((sender, message.number))

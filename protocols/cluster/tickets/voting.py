@@ -21,6 +21,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from typing_extensions import override
+
 from ...base import CancelTimer, Place, Send, SetTimer
 from .lease_messages import (
     Accept,
@@ -113,8 +115,8 @@ class Voting(TicketManager):
         self.fences: dict[int, int] = {}  # by ticket, the last epoch that is not voted for
         self.ended: dict[RingMember, tuple[Register, ...]] = {}  # what this process is no longer
 
+    @override
     def owns(self, now: int) -> int | None:
-        """The ticket, for as long as the lease lasts."""
         return self.ticket if self.state == "coordinator" and self.holds(now) else None
 
     def holds(self, now: int) -> bool:
