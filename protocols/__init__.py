@@ -1,4 +1,12 @@
-"""Causal multicast protocols as state machines without IO, one a module, and their registry."""
+"""Causal multicast protocols as state machines without IO, and their registry.
+
+base, wire      what a protocol is; the format of its messages
+holdback        the hold-back queue; ``grouped``: what protocols for overlapping groups share
+overlay … bss   one protocol a module
+channel         a reliable FIFO channel beneath any protocol
+daisy, cluster  two protocols that take a package each
+broken          protocols with one mistake each
+"""
 
 from .base import (
     NS_PER_MS,

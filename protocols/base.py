@@ -1,9 +1,9 @@
-"""What a protocol is: a state machine that is told of events and answers with effects.
+"""What a protocol is: a state machine that takes events and yields effects.
 
 A protocol touches no socket, clock, file or global randomness. An engine calls ``multicast``,
 ``receive`` and ``timeout`` with the time in integer nanoseconds, and gives each effect its meaning
 at the moment it is yielded: the statement after ``yield Deliver(m)`` runs when the application has
-already seen *m* and has perhaps answered it. State must therefore be consistent at every yield.
+already seen *m* and may have answered it. State must therefore be consistent at every ``yield``.
 """
 
 from __future__ import annotations
@@ -28,47 +28,47 @@ class Send(NamedTuple):
 
 
 class Multicast(NamedTuple):
-    """Hand one copy to the network, which takes it to all these processes along a tree."""
+    """Hand one copy to the network, which carries it to all these processes along a tree."""
 
     peers: tuple[int, ...]
     message: Message
 
 
 class Deliver(NamedTuple):
-    """Give a message to the application, which may multicast before this effect is over."""
+    """Deliver a message to the application, which may multicast before this effect is over."""
 
     message: Message
 
 
 class Hold(NamedTuple):
-    """Keep a message back until another has been delivered; none, if what is missing has no name."""
+    """Hold a message back until another is delivered; None if what is missing has no name."""
 
     message: Message
     waits_for: MessageId | None
 
 
 class Discard(NamedTuple):
-    """Drop a message, for a reason of one word or two."""
+    """Drop a message, for a reason given in one or two words."""
 
     message: Message
     reason: str
 
 
 class SetTimer(NamedTuple):
-    """Ask for a ``timeout`` after so many nanoseconds; a timer of that name starts anew."""
+    """Ask for a ``timeout`` after ``delay`` nanoseconds; a running timer of that name is reset."""
 
     timer: Hashable
     delay: int
 
 
 class CancelTimer(NamedTuple):
-    """Forget a timer; one that is not set is no matter."""
+    """Cancel a timer, if it is set."""
 
     timer: Hashable
 
 
 class Count(NamedTuple):
-    """Add to a counter of the protocol's own, which the run's summary shows."""
+    """Add to one of the protocol's own counters, which the run's summary shows."""
 
     name: str
     amount: int = 1
@@ -116,7 +116,7 @@ class Ratio(Figure):
 
 
 class Note(NamedTuple):
-    """Write down in the event log what nobody else can know: an event of this name, with its keys."""
+    """Write an event to the event log that only the protocol knows of, with these facts."""
 
     event: str
     facts: Mapping[str, Any]
@@ -128,11 +128,11 @@ Effects = Iterator[Effect]
 
 @dataclass(frozen=True)
 class Place:
-    """Where one protocol instance stands: which process it is, among how many, beside whom.
+    """The place of one protocol instance: which process it is, among how many, and its neighbours.
 
-    ``incarnation`` counts how often the process has been started again after a crash. One that has
-    been does not know how much it sent before, so each incarnation has sequence numbers of its own.
-    ``groups`` are those of the whole system, each the set of its members; no two are the same.
+    ``incarnation`` counts the restarts after a crash. A restarted process does not know how much it
+    sent before the crash, so each incarnation has its own range of sequence numbers.
+    ``groups`` are all groups of the system, each the set of its members; no two are equal.
     """
 
     me: int
@@ -157,7 +157,7 @@ class Protocol(ABC):
     """One process of a causal multicast protocol.
 
     The k-th message that a process multicasts has sequence number ``place.base`` + k, so that an
-    engine knows it by name. A message to everybody is delivered to its sender too, when it is sent.
+    engine knows its name. A message to all processes is delivered to its sender as it is sent.
     """
 
     name: ClassVar[str]
@@ -166,23 +166,23 @@ class Protocol(ABC):
     messages: ClassVar[tuple[type[Message], ...]] = (Message,)
     needs_overlay: ClassVar[bool] = False
     takes_subsets: ClassVar[bool] = False
-    """Whether a message may go to some of the processes only."""
+    """Whether a message may be addressed to some of the processes only."""
     needs_groups: ClassVar[bool] = False
-    """Whether every message goes to one of the system's groups that its sender belongs to."""
+    """Whether every message is addressed to a group that its sender is a member of."""
     needs_everybody: ClassVar[bool] = False
-    """Whether a process that has crashed keeps others from delivering what a live one sends."""
+    """Whether a crashed process keeps the others from delivering each other's messages."""
     rests: ClassVar[bool] = True
-    """Whether it does nothing more once all is delivered; the run of one that does ends by time."""
+    """Whether it falls silent once everything is delivered; otherwise a run ends by time."""
     repairs: ClassVar[bool] = False
-    """Whether lost packets and crashes of others make no difference, but for some delay."""
+    """Whether it masks lost packets and crashes of other processes, at the cost of some delay."""
     optimistic: ClassVar[bool] = False
-    """Whether it may lose messages: what it delivers is in order, and losses are no fault."""
+    """Whether it may lose messages: what it delivers is in order, and a loss is no violation."""
     figures: ClassVar[tuple[Figure, ...]] = ()
     """What is shown of its counters: a ``Ratio``, or a ``Figure`` whose key is that of a counter."""
 
     @dataclass(frozen=True)
     class Settings:
-        """What an experiment may set, with defaults. Derived protocols replace it."""
+        """The settings that an experiment file may give, with defaults; protocols derive their own."""
 
     def __init__(self, place: Place, settings: Any = None) -> None:
         self.me = place.me
@@ -191,51 +191,51 @@ class Protocol(ABC):
 
     @abstractmethod
     def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
-        """The application sends to these processes, or to all."""
+        """Handle a multicast of the application to these processes, or to all if None."""
 
     @abstractmethod
     def receive(self, message: Any, sender: int, now: int) -> Effects:
-        """The network hands over a message that ``sender`` passed to it."""
+        """Handle a message that arrives from the network, where ``sender`` put it."""
 
     def start(self, now: int) -> Effects:
-        """The process begins, before anything else happens to it."""
+        """Handle the start of the process, before any other event."""
         yield from ()
 
     def join(self, now: int) -> Effects:
-        """The application wants the process to become a member of what the protocol keeps."""
+        """Handle the application's request to become a member."""
         raise NotImplementedError(f"{self.name} has no members that could join")
 
     def leave(self, now: int) -> Effects:
-        """The application wants the process to be a member no longer."""
+        """Handle the application's request to be a member no longer."""
         raise NotImplementedError(f"{self.name} has no members that could leave")
 
     def timeout(self, timer: Hashable, now: int) -> Effects:
-        """A timer that this protocol set has run out."""
+        """Handle the expiry of a timer that this protocol set."""
         raise NotImplementedError(f"{self.name} sets no timer, yet {timer!r} ran out")
 
     @classmethod
     def needs_fifo(cls, settings: Any) -> bool:
-        """Whether messages of one process to another must not overtake each other."""
+        """Whether it needs FIFO channels: messages between two processes never overtake."""
         return cls.needs_overlay
 
     def busy(self) -> bool:
-        """Whether the application should wait with its next multicast."""
+        """Whether the application should wait before its next multicast."""
         return False
 
     def peers(self) -> tuple[int, ...]:
-        """The processes that this one may ``Send`` to; an engine may prepare the ways to them."""
+        """The processes that this one may ``Send`` to; an engine may prepare the routes to them."""
         return self.place.others
 
     def multicasts(self) -> bool:
-        """Whether this process may ask the network to ``Multicast``."""
+        """Whether this process may yield ``Multicast``."""
         return False
 
     @classmethod
     def local_groups(cls, processes: int, settings: Any) -> tuple[frozenset[int], ...]:
-        """The groups that it divides so many processes into at the beginning, if it does."""
+        """The local groups that it divides this number of processes into at the beginning, if any."""
         return ()
 
     @classmethod
     def codec(cls, run: int, processes: int) -> Codec:
-        """The encoding of this protocol's messages in a run of so many processes."""
+        """The encoding of this protocol's messages in a run with this number of processes."""
         return Codec(cls.wire_id, cls.messages, run, processes)

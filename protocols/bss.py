@@ -1,16 +1,16 @@
-"""BSS: a message to a group carries, for every group of the system, a vector of its members.
+"""BSS: a message to a group carries a vector for every group of the system.
 
 Birman, Schiper & Stephenson, "Lightweight Causal and Atomic Group Multicast", 1991, as in
 Mostefaoui & Raynal 1993, section 2.3, which compares its own protocol with this one.
 
-State: ``VT[x][k]``, the last message of k to group x that this process knows of, for every group x.
-The paper counts messages where this names the last one by its sequence number, so that a message
-that is missing has a name; and a message carries the vectors from before it was sent, so that the
-entry of its sender names the one that it must follow. The order is the same.
-Message m is deliverable when, for all groups x that the receiver is in, m.VT[x] <= VT[x]. No message
-waits unless one that happened before it is missing; channels need not be FIFO.
-If the graph of groups has no cycle, vectors of groups that the sender is in are enough: delivery,
-not arrival, is what counts here, so that whoever brings news from one group to the next has it.
+State: ``VT[x][k]``, the last message of k to group x that this process knows of; a hold-back queue.
+The paper counts messages where this names the last one by its sequence number, so that a missing
+message has a name. A message carries the vectors from before it was sent, so that its sender's
+entry names the message that it must follow. The order is the same.
+Delivery: m is deliverable when m.VT[x] <= VT[x] for all groups x of the receiver. No message waits
+unless part of its causal past is missing; channels need not be FIFO.
+If the graph of groups has no cycle, the vectors of the sender's groups are enough: what counts is
+delivery, not arrival, so that a process that links two groups has what it passes on.
 Cost: 32 + 4·Σ|x| + d bytes a copy, over all groups x or over the sender's.
 """
 
@@ -34,7 +34,7 @@ Vector = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vectors(Message):
-    """A message with its sender's vectors, one after the other: 4 bytes for every entry."""
+    """A message with its sender's vectors in a row: 4 bytes an entry; the protocol knows how many."""
 
     VT: Vector = field(kw_only=True)
 
@@ -82,7 +82,7 @@ class BSS(Grouped, HoldBack):
         }  # the entries that messages of a process carry
 
     def entries_of(self, process: int) -> NDArray[np.intp]:
-        """The places of the vectors of the groups that a process is in."""
+        """The indices of the vectors of a process's groups."""
         parts = [
             np.arange(self.starts[x], self.starts[x + 1])
             for x, group in enumerate(self.place.groups)
@@ -91,11 +91,11 @@ class BSS(Grouped, HoldBack):
         return np.concatenate(parts) if parts else np.arange(0)
 
     def entry(self, x: int, process: int) -> int:
-        """The place of a member in the vector of its group."""
+        """The index of a member's entry in the vector of a group."""
         return self.members.index(process, self.starts[x])
 
     def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
-        """Attach the vectors as they are, then note the message in its group's."""
+        """Attach the vectors as they are, then count the message in its group's."""
         x = self.group_of(destinations)
         self.sent += 1
         message = Vectors(self.me, self.sent, payload, now, x, VT=self.VT[self.told[self.me]])
@@ -118,12 +118,12 @@ class BSS(Grouped, HoldBack):
         return MessageId(self.members[self.own[at]], int(before[at])) if late[at] else None
 
     def learn(self, message: Vectors) -> None:
-        """Know what the sender knew, of foreign groups too, and that it has sent this message."""
+        """Merge the sender's vectors, also for groups of others, and count this message."""
         np.maximum(self.VT, self.whole(message), out=self.VT)
         self.VT[self.entry(message.group, message.source)] = message.seq
 
     def whole(self, message: Vectors) -> Vector:
-        """The vectors of all groups; nothing is known of those that the message does not tell of."""
+        """The vectors of all groups, with zeros for those that the message does not carry."""
         VT = np.zeros_like(self.VT)  # noqa: N806
         VT[self.told[message.source]] = message.VT
         return VT

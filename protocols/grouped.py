@@ -1,4 +1,4 @@
-"""What protocols for overlapping groups have in common: who is in which, and how much to tell."""
+"""What protocols for overlapping groups share: the groups of a process, the entries of a stamp."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing_extensions import override
 from .base import Count, Effects, Figure, Place, Protocol, Ratio, Send
 from .wire import Message
 
-Groups = tuple[frozenset[int], ...]
 STAMP = Ratio(
     "stamp_bytes_per_copy",
     "stamp, bytes a copy",
@@ -22,10 +21,12 @@ STAMP = Ratio(
 )
 
 
+# ``topologies.groups`` has the same question for named groups: the two packages import nothing from
+# each other, so that either can be used alone.
 @lru_cache(maxsize=16)  # every process of a run asks the same
-def has_cycle(groups: Groups) -> bool:
-    """Whether the graph of groups has one; its edges join groups that have a member in common."""
-    import networkx as nx  # takes long, and most protocols do without
+def has_cycle(groups: tuple[frozenset[int], ...]) -> bool:
+    """Whether the graph of groups, which joins groups that share a member, has a cycle."""
+    import networkx as nx  # slow to import, and most protocols do without
 
     graph: nx.Graph[int] = nx.empty_graph(len(groups))
     graph.add_edges_from(
@@ -35,9 +36,9 @@ def has_cycle(groups: Groups) -> bool:
 
 
 class Grouped(Protocol):
-    """A protocol whose messages go to groups that their senders are in; groups have numbers.
+    """A protocol whose messages go to groups of their senders; groups have numbers.
 
-    ``others[x]`` are the other members of group x, for each group that this process is in.
+    ``others[x]`` are the other members of group x, for each group x of this process.
     """
 
     needs_groups: ClassVar[bool] = True
@@ -46,10 +47,10 @@ class Grouped(Protocol):
 
     @dataclass(frozen=True)
     class Settings(Protocol.Settings):
-        """Which groups a message tells of.
+        """Which groups a message carries entries for.
 
-        All of them; only those that are needed if the graph of groups has no cycle ("own"); or
-        the latter just where it has none.
+        With "all" every group; with "own" only those that are needed if the graph of groups has no
+        cycle; "auto" is "own" where the graph has no cycle, and "all" elsewhere.
         """
 
         entries: Literal["auto", "all", "own"] = "auto"
@@ -64,7 +65,7 @@ class Grouped(Protocol):
         }
 
     def reduced(self) -> bool:
-        """Whether messages tell of some groups only."""
+        """Whether messages carry entries for some groups only."""
         entries = self.settings.entries
         return entries == "own" or (entries == "auto" and not has_cycle(self.place.groups))
 
@@ -79,11 +80,11 @@ class Grouped(Protocol):
         )
 
     def belongs(self, message: Message) -> bool:
-        """Whether it comes from another member of a group that this process is in."""
+        """Whether it comes from another member of one of this process's groups."""
         return message.source in self.others.get(message.group, ())
 
     def send(self, message: Message) -> Effects:
-        """Hand the network a stamped message for the others of its group."""
+        """Send a stamped message to the other members of its group."""
         peers = self.others[message.group]
         yield Send(peers, message)
         yield Count("stamped_copies", len(peers))

@@ -1,4 +1,4 @@
-"""KS: a message carries only what its destination cannot infer, the least that keeps causal order.
+"""KS: a message carries the least control information that keeps causal order.
 
 Kshemkalyani & Singhal, "Necessary and Sufficient Conditions on Information for Causal Message
 Ordering and Their Optimal Implementation", 1998, as in Chandra, Gambhire & Kshemkalyani,
@@ -7,12 +7,11 @@ Ordering and Their Optimal Implementation", 1998, as in Chandra, Gambhire & Kshe
 State: ``LOG``, entries (sender, clock, Dests): that message may still be undelivered at Dests;
 ``SR[s]``, the clock of the last message of s that was delivered here. A clock counts multicasts.
 Delivery Condition: m is deliverable at j when t <= SR[s] for all entries (s, t) of m with j in Dests.
-"d is a destination of M" is forgotten as soon as (Propagation Constraint I) M is known to have been
-delivered to d, or (II) a later message to d has been sent that waits for M. What a log that knows of
-later messages of s does not say of (s, t) is therefore that it is done; and so two logs are merged by
+Invariant: "d is a destination of M" is forgotten as soon as (Propagation Constraint I) M is known to
+be delivered at d, or (II) a later message to d was sent that waits for M. So if a log that knows of
+later messages of s has no entry (s, t), that message is done with, and two logs are merged by
 forgetting what either has forgotten. An entry with no Dests stays while it is its sender's newest.
-Cost: 32 + 8 + 4|Dests| + 4·(3 + |Dests|) for each entry + d bytes a copy, and each copy has its own
-log. Channels need not be FIFO.
+Cost: 32 + 8 + 4|Dests| + 4·(3 + |Dests|) for each entry + d bytes a copy; each copy has its own log.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from .rst import OVERHEAD
 from .wire import Message, MessageId, WireError
 
 Dests = int  # a set of processes: process d is bit d
-Entries = dict[int, Dests]  # one sender's: of each clock its Dests, the newest last
+Entries = dict[int, Dests]  # of one sender: the Dests of each clock, the newest last
 
 
 def to_dests(processes: Iterable[int]) -> Dests:
@@ -51,7 +50,7 @@ def members(dests: Dests) -> Iterator[int]:
 
 
 class Size(NamedTuple):
-    """Of a log: its entries, all their destinations, and how many entries have none."""
+    """The size of a log: its entries, all their destinations, and the entries without any."""
 
     entries: int
     destinations: int
@@ -59,9 +58,9 @@ class Size(NamedTuple):
 
 
 class KSLog:
-    """What may be undelivered where: of each sender the newest entry, and older ones with Dests.
+    """What may be undelivered where: each sender's newest entry, and its older ones with Dests.
 
-    A log is never changed once made, so that logs may share their parts.
+    A log is immutable, so that logs may share their parts.
     """
 
     __slots__ = ("_size", "dests", "newest", "older")
@@ -103,7 +102,7 @@ class KSLog:
                 yield from ((s, t, dests) for t, dests in sorted(self.of(s).items()))
 
     def about(self, dests: Dests) -> list[tuple[int, int, Dests]]:
-        """The entries with any of these destinations, as (sender, clock, which of them)."""
+        """The entries with any of these destinations, as (sender, clock, those destinations)."""
         found = [(s, self.newest[s], d & dests) for s, d in enumerate(self.dests) if d & dests]
         for s, entries in self.older.items():
             found += [(s, t, d & dests) for t, d in entries.items() if d & dests]
@@ -131,7 +130,7 @@ class KSLog:
         return KSLog(self.newest, dests, older, Size(entries, destinations + len(due), empty))
 
     def noting(self, sender: int, clock: int, dests: Dests) -> KSLog:
-        """The log with one message more, newer than all others of its sender."""
+        """The log with one more message, newer than all others of its sender."""
         newest, of_newest, older = self.newest.copy(), self.dests.copy(), self.older
         if of_newest[sender]:
             older = {**older, sender: self.of(sender)}
@@ -153,7 +152,7 @@ class KSLog:
         return KSLog(newest, dests, older)
 
     def recall(self, sender: int, clock: int) -> Dests:
-        """Where a message may be undelivered: anywhere if it is unknown, nowhere if forgotten."""
+        """Where a message may be undelivered: anywhere if unknown, nowhere if forgotten."""
         newest = self.newest[sender]
         if clock >= newest:
             return self.dests[sender] if clock == newest else -1
@@ -174,7 +173,7 @@ class KSMessage(Message):
 
     @property
     def control_size(self) -> int:
-        """Four bytes for each integer but the two of the header."""
+        """Four bytes for each integer but the two that are in the header."""
         return 4 * (self.integers() - 2)
 
     def integers(self) -> int:
@@ -187,7 +186,7 @@ class KSMessage(Message):
         return 3 * log.size.entries + log.size.destinations
 
     def encode_control(self) -> bytes:
-        """The rest of the structure in the paper's order."""
+        """The rest of the structure, in the paper's order."""
         integers = [self.dests.bit_count(), self.olog.size.entries, *members(self.dests)]
         for s, t, dests in self.olog:
             integers += (s, t, dests.bit_count(), *members(dests))
@@ -228,7 +227,7 @@ def _decode_dests(integers: Iterator[int], number: int, processes: int) -> Dests
 
 
 def checked(of: list[Entries]) -> KSLog:
-    """The log of entries from the network; WireError if no process can have such a log."""
+    """A log from entries that came from the network; WireError if no process can have such a log."""
     newest, of_newest, older = [], [], {}
     for s, entries in enumerate(of):
         *earlier, (clock, dests) = sorted(entries.items()) or [(0, 0)]
@@ -245,8 +244,8 @@ def checked(of: list[Entries]) -> KSLog:
 class KS(HoldBack):
     """The optimal algorithm of Kshemkalyani and Singhal, to any set of destinations.
 
-    A sender that is among the destinations delivers its message as it sends it, and all who hear of
-    the message know that: it is never among its Dests.
+    A sender that is among the destinations delivers its message as it sends it, and every process
+    that knows of the message knows that: the sender is never among its Dests.
     """
 
     name: ClassVar[str] = "ks"
@@ -265,7 +264,7 @@ class KS(HoldBack):
         self.LOG = KSLog([0] * place.processes, [0] * place.processes, {})
 
     def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
-        """SEND: a copy to each destination with a log of its own; then note the message."""
+        """SEND: a copy with its own log to each destination; then log the message."""
         if destinations is None:
             destinations = self.everybody
         dests = to_dests(destinations - {self.me})
@@ -282,7 +281,7 @@ class KS(HoldBack):
             yield Deliver(kind(*name, payload, now, dests=dests, olog=rest))
 
     def propagate(self, dests: Dests) -> tuple[KSLog, list[KSLog]]:
-        """Constraint II: what all but these need no longer know, and what each of them must."""
+        """Constraint II: the log for all others, and the log for each of these destinations."""
         due = defaultdict(list)
         for s, t, about in self.LOG.about(dests):
             for d in members(about):
@@ -291,19 +290,19 @@ class KS(HoldBack):
         return rest, [rest.restored(due[d], d) if d in due else rest for d in members(dests)]
 
     def missing(self, message: KSMessage) -> MessageId | None:
-        """The Delivery Condition: a message that must be delivered before this one, or none."""
+        """The Delivery Condition."""
         for s, t, _ in message.olog.about(1 << self.me):
             if t > self.SR[s]:
                 return MessageId(s, t)
         return None
 
     def learn(self, message: KSMessage) -> None:
-        """Constraint I: nobody need know any longer that this process is a destination."""
+        """Constraint I: no process need know any longer that this one is a destination."""
         olog = message.olog.noting(message.source, message.seq, message.dests)
         self.LOG = self.LOG.merged(olog, self.others)
 
     def count_control(self, copies: list[KSMessage]) -> Effects:
-        """What the copies of a message carry, and of what that is made up."""
+        """Count the control information of the copies of a message, and what it consists of."""
         sizes = [message.olog.size for message in copies]
         yield Count("control_copies", len(copies))
         yield Count("control_integers", sum(message.integers() for message in copies))

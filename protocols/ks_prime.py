@@ -6,6 +6,7 @@ from i to j makes the earlier one obsolete. The paper does not say how an entry 
 written; here flag (i, i), which no message to others needs, says that i's newest has none.
 Cost: 32 + n(n + 1) bits, in whole integers, + 4 for each flag + d bytes a copy. The first n bits are
 the message's own destinations. KS takes less when the array is sparse, that is, for many processes.
+State, delivery condition and invariant are those of KS.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ WORD_BITS = 32
 
 
 def words(bits: int) -> int:
-    """How many integers hold so many bits."""
+    """The number of integers that hold this number of bits."""
     return -(-bits // WORD_BITS)
 
 
 def flags(log: KSLog) -> int:
-    """How many flags a log takes."""
+    """The number of flags of a log."""
     return log.size.destinations + log.size.empty
 
 
@@ -45,7 +46,7 @@ class KSPrimeMessage(KSMessage):
         return 4 * (words(n * (n + 1)) + flags(self.olog))
 
     def integers(self) -> int:
-        """The overhead as the paper counts it, which leaves the message's own destinations out."""
+        """The overhead as the paper counts it, without the message's own destinations."""
         return self.log_integers(self.olog)
 
     @classmethod

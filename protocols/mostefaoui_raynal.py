@@ -5,21 +5,14 @@ section 4. Each group proceeds in phases of its own, as in ``protocols.phases``.
 
 State: ``expected[x][j]``, for each group x of this process, the least entry for x that the next
 message of j to x may have; ``K[x]``, the highest phase of group x that this process knows of, which
-is expected[x][me] in its own groups. Message m is deliverable when, for all its own groups x,
-expected[x][j] >= m.K[x] for all members j. Messages that become deliverable together are delivered
-in the order of the sum of these m.K[x], which grows along every causal path; the paper's comment
-that they go in the order of their stamps is not a matter of taste.
-Channels are FIFO, or ``numbered`` has each sender number what it sends to a group: the stamps alone
-(section 3.4) do not tell how many messages are missing.
-
-Section 4.3 leaves out all entries but the sender's own groups' if the graph of groups has no cycle.
-That goes wrong where groups have two members in common: a sender that is in one of them only passes
-on nothing about the other, so its message may be deliverable before what happened before it. It is
-right if a message to x carries the entry for x and those for groups that share two members or more
-with x, known from others if need be: every receiver that waits for another group's phase then finds
-its entry in all messages, and a causal path that leaves x returns through a member of x.
-Cost: 32 + 4|G| + d bytes a copy, or less by that; 36 bytes for a copy of a resynch; 4 more each if
-numbered.
+is expected[x][me] in its own groups.
+Delivery: m is deliverable when expected[x][j] >= m.K[x] for all own groups x and all their members
+j. Messages that become deliverable together are delivered in the order of the sum of these m.K[x],
+which grows along every causal path: the paper's order of stamps is no matter of taste.
+Channels are FIFO, or with ``numbered`` each sender numbers what it sends to a group: the stamps
+alone (section 3.4) do not tell how many messages are missing.
+Cost: 32 + 4|G| + d bytes a copy, or fewer entries by section 4.3 (see ``entries_of``); 36 bytes for a
+copy of a resynch; 4 more each if numbered.
 """
 
 from __future__ import annotations
@@ -61,9 +54,10 @@ class MostefaouiRaynal(Grouped):
 
     @dataclass(frozen=True)
     class Settings(Grouped.Settings):
-        """How soon who is behind says so, and whether messages are numbered for want of FIFO.
+        """When a process that is behind says so, and whether messages are numbered.
 
-        With ``resynch_after_ms`` a process waits whether it will send a message to the group itself.
+        For ``resynch_after_ms`` it waits for a message of its own, which would say the same.
+        With ``numbered`` channels need not be FIFO.
         """
 
         resynch_after_ms: float = 0.0
@@ -79,9 +73,9 @@ class MostefaouiRaynal(Grouped):
         self.K = [0] * len(place.groups)
         self.expected = {x: dict.fromkeys(sorted(place.groups[x]), 0) for x in self.others}
         self.phase = dict.fromkeys(self.others, 0)  # the least of each group's ``expected``
-        # under a group and the phase of it that somebody has yet to reach
+        # the hold-back queue, by a group and the phase of it that some member has yet to reach
         self.pending: defaultdict[tuple[int, int], list[PhaseMessage]] = defaultdict(list)
-        self.armed: set[int] = set()  # the groups for which a timer runs
+        self.armed: set[int] = set()  # the groups for which a timer is set
         self.numbers = dict.fromkeys(self.others, 0)  # the last one given, for each group
         # by group and source, the last number whose turn has come; and what waits for its turn
         self.arrived: defaultdict[tuple[int, int], int] = defaultdict(int)
@@ -93,7 +87,15 @@ class MostefaouiRaynal(Grouped):
         return not settings.numbered
 
     def entries_of(self, x: int) -> tuple[int, ...]:
-        """The groups that a message to x tells of."""
+        """The groups that a message to x has an entry for.
+
+        If the graph of groups has no cycle, section 4.3 leaves out all but the sender's own groups.
+        That is wrong where groups share two members: a sender in one of them only passes on nothing
+        about the other, so that its message may be deliverable before its causal past. It is right
+        to carry the entries for x and for the groups that share two members or more with x, learnt
+        from others if need be: every receiver that waits for another group's phase then finds its
+        entry in all messages, and a causal path that leaves x returns through a member of x.
+        """
         groups = self.place.groups
         every = range(len(groups))
         if not self.reduced():
@@ -115,7 +117,7 @@ class MostefaouiRaynal(Grouped):
         yield from self.deliver(released)
 
     def receive(self, message: PhaseMessage, sender: int, now: int) -> Effects:
-        """A message or a resynch from the network, which comes to pass in its turn."""
+        """Take a message or a resynch, in the order of its numbers if it has one."""
         if not self.belongs(message) or len(message.stamp) != self.width(message):
             yield Discard(message, "malformed")
         elif self.settings.numbered:
@@ -124,12 +126,12 @@ class MostefaouiRaynal(Grouped):
             yield from self.arrive(message, now)
 
     def width(self, message: PhaseMessage) -> int:
-        """How many integers it carries."""
+        """The number of integers that it should carry."""
         entries = 1 if isinstance(message, Resynch) else len(self.told[message.group])
         return entries + bool(self.settings.numbered)
 
     def put_in_order(self, message: PhaseMessage, now: int) -> Effects:
-        """Section 3.4: what arrives early waits until all before it from there has arrived."""
+        """Section 3.4: what arrives early waits for all that its sender sent before it."""
         channel, number = (message.group, message.source), message.stamp[-1]
         if number <= self.arrived[channel] or (*channel, number) in self.early:
             yield Discard(message, "duplicate")
@@ -142,7 +144,7 @@ class MostefaouiRaynal(Grouped):
             yield from self.arrive(following, now)
 
     def arrive(self, message: PhaseMessage, now: int) -> Effects:
-        """GS2 and GS3: note the sender's phase; if this process is behind, catch up and tell."""
+        """GS2 and GS3: note the sender's phase; catch up and say so, if this process is behind."""
         x, j = message.group, message.source
         if isinstance(message, Resynch):
             yield from self.deliver(self.reach(x, j, message.stamp[0]))
@@ -160,7 +162,7 @@ class MostefaouiRaynal(Grouped):
         yield from self.deliver([*released, message])
 
     def reach(self, x: int, j: int, phase: int) -> list[PhaseMessage]:
-        """Member j has come to this phase of group x; what has waited for that."""
+        """Note that member j has reached this phase of group x; the messages that waited for it."""
         expected = self.expected[x]
         expected[j] = max(expected[j], phase)
         self.K[x] = expected[self.me]
@@ -169,7 +171,7 @@ class MostefaouiRaynal(Grouped):
         return [m for t in reached for m in self.pending.pop((x, t), ())]
 
     def resynch_soon(self, x: int, now: int) -> Effects:
-        """GS2: tell the group at once, or unless a message does so in time."""
+        """GS2: send a resynch to the group at once, or later unless a message does in time."""
         if not self.settings.resynch_after_ms:
             yield from self.resynch(x, now)
         elif x not in self.armed:
@@ -177,20 +179,20 @@ class MostefaouiRaynal(Grouped):
             yield SetTimer(x, round(self.settings.resynch_after_ms * NS_PER_MS))
 
     def timeout(self, timer: Hashable, now: int) -> Effects:
-        """No message in time: tell the group of the phase that this process has come to by now."""
+        """No message was sent in time: send a resynch."""
         for x in self.armed & {timer}:
             self.armed.remove(x)
             yield from self.resynch(x, now)
 
     def resynch(self, x: int, now: int) -> Effects:
-        """Tell the others in a group that this process has come to its phase."""
+        """Send the phase that this process has reached to the others of a group."""
         stamp = (self.K[x], *self.number(x))
         message = Resynch(self.me, 0, sent_at=now, group=x, stamp=stamp)
         yield Send(self.others[x], message)
         yield from count_resynch(message, len(self.others[x]))
 
     def deliver(self, messages: Iterable[PhaseMessage]) -> Effects:
-        """GS4: deliver those of these that are deliverable, the others wait on."""
+        """GS4: deliver those of these messages that are deliverable; the others wait on."""
         ready = []
         for message in messages:
             if lack := self.lacks(message):
@@ -202,12 +204,12 @@ class MostefaouiRaynal(Grouped):
             yield Deliver(message)
 
     def learn(self, message: PhaseMessage) -> None:
-        """Line 11: know of groups that this process is not in what the sender knew."""
+        """Line 11: merge the sender's knowledge of groups that this process is not in."""
         for y, t in self.entries(message):
             self.K[y] = max(self.K[y], t)  # no news of its own groups
 
     def lacks(self, message: PhaseMessage) -> tuple[int, int] | None:
-        """A group and a phase of it that not everybody there is known to have reached, or none."""
+        """A group and a phase that not all its members are known to have reached, or none."""
         for y, t in self.entries(message):
             if t > self.phase.get(y, t):
                 return y, t
@@ -218,11 +220,11 @@ class MostefaouiRaynal(Grouped):
         return sum(t for y, t in self.entries(message) if y in self.phase)
 
     def entries(self, message: PhaseMessage) -> Iterable[tuple[int, int]]:
-        """The message's K, as far as it is told: groups and phases; without the number."""
+        """The entries of K that the message carries, as groups and phases."""
         return zip(self.told[message.group], message.stamp, strict=False)
 
     def number(self, x: int) -> tuple[int, ...]:
-        """Which one of this process's messages and resynchs to a group comes now, if that is told."""
+        """The number of the next message or resynch to a group, if they are numbered."""
         if not self.settings.numbered:
             return ()
         self.numbers[x] += 1

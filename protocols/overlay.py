@@ -2,16 +2,16 @@
 
 Friedman & Manor, "Causal Ordering in Deterministic Overlay Networks", 2004, Fig. 2.
 
-A process sends a message to its overlay neighbours; whoever receives it for the first time forwards
-it to all neighbours but the one it came from, and delivers it. Over FIFO channels that alone keeps
-causal order: there is no control information, and no message ever waits.
+A process sends a message to its overlay neighbours; a process that receives it for the first time
+forwards it to all neighbours but the one it came from, and delivers it. Over FIFO channels this
+alone keeps causal order: there is no control information, and no message is ever held back.
 
-State: ``seen[s]``, the newest sequence number received from each source. A path is FIFO for every
-source, so a number not above ``seen`` is a duplicate.
+State: ``seen[s]``, the newest sequence number received from each source.
+Invariant: every path is FIFO for every source, so a number not above ``seen`` is a duplicate.
 Cost: 2|E| - n + 1 sends of 32 + d bytes for a broadcast over an overlay of |E| links.
 
 The figure as printed delivers before it forwards. An application that answers at once would then
-send its answer ahead of the question over the same channels; the paper's prose has the right order.
+send its answer ahead of the question on the same channels; the paper's prose has the right order.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Overlay(Protocol):
         yield Deliver(message)
 
     def receive(self, message: Message, sender: int, now: int) -> Effects:
-        """Lines 1-8: what is new is forwarded, then delivered; the rest is dropped."""
+        """Lines 1-8: forward and then deliver what is new; drop the rest."""
         if message.seq <= self.seen[message.source]:
             return
         self.seen[message.source] = message.seq

@@ -4,10 +4,12 @@ Mostefaoui & Raynal, "Causal Multicasts in Overlapping Groups: Towards a Low Cos
 section 3.2: one group of all processes. ``protocols.mostefaoui_raynal`` is the general protocol.
 
 State: ``expected[j]``, the least stamp that the next message of j may have; this process stamps
-its own messages with ``expected[me]``. A message stamped k is deliverable when expected[j] >= k for
-all j: with FIFO channels all that happened before it has arrived then. Messages that become
+its own messages with ``expected[me]``.
+Delivery: a message stamped k is deliverable when expected[j] >= k for all j. Messages that become
 deliverable together are delivered in the order of their stamps.
-Who is behind when a message stamped k arrives goes on to phase k + 1, and tells: ``resynch(k + 1)``.
+Invariant: with FIFO channels the whole causal past of a deliverable message has arrived.
+A process that is behind when a message stamped k arrives goes on to phase k + 1 and says so to all:
+``resynch(k + 1)``.
 Cost: 32 + 4 + d bytes, n - 1 copies; one round of n - 1 resynchs of 36 bytes for each process that
 is behind, none if all processes send once in every phase.
 """
@@ -28,7 +30,7 @@ from .wire import Message, WireError
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PhaseMessage(Message):
-    """A message with its stamp, a few integers of 4 bytes; how many, the protocol knows."""
+    """A message with its stamp, a few 4-byte integers; the protocol knows how many."""
 
     stamp: tuple[int, ...] = field(kw_only=True)
 
@@ -52,7 +54,7 @@ class PhaseMessage(Message):
 
 
 class Resynch(PhaseMessage):
-    """No message of the application: its source stamps no more messages with less than this."""
+    """Not a message of the application: its source uses no stamp below this one any more."""
 
     __slots__ = ()
     kind: ClassVar[int] = 2
@@ -65,14 +67,14 @@ RESYNCHS = (
 
 
 def count_resynch(message: Resynch, copies: int) -> Effects:
-    """What a resynch costs."""
+    """Count the cost of a resynch."""
     yield Count("resynchs")
     yield Count("resynch_copies", copies)
     yield Count("resynch_bytes", message.size * copies)
 
 
 class Phases(Protocol):
-    """A synchronous execution is simulated; who has nothing to send in a phase says so."""
+    """Simulates a synchronous execution; a process with nothing to send in a phase says so."""
 
     name: ClassVar[str] = "phases"
     paper: ClassVar[str] = "Mostefaoui & Raynal 1993, section 3.2"
@@ -90,11 +92,11 @@ class Phases(Protocol):
 
     @classmethod
     def needs_fifo(cls, settings: Any) -> bool:
-        """A stamp says what has arrived only if nothing overtakes."""
+        """Always: a stamp tells what has arrived only if nothing overtakes."""
         return True
 
     def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
-        """BS1: stamp the message with this process's phase, which is the next one then."""
+        """BS1: stamp the message with this process's phase, and go on to the next one."""
         self.sent += 1
         stamp = self.stamp(self.expected[self.me])
         message = PhaseMessage(self.me, self.sent, payload, now, stamp=stamp)
@@ -120,7 +122,7 @@ class Phases(Protocol):
         yield from self.deliver()
 
     def arrive(self, message: PhaseMessage, k: int, now: int) -> Effects:
-        """BS2: note the message, and catch up with its phase."""
+        """BS2: enqueue the message, and catch up with its phase."""
         self.expected[message.source] = k + 1
         self.pending[k].append(message)
         if self.expected[self.me] < k + 1:
@@ -132,15 +134,15 @@ class Phases(Protocol):
             yield Hold(message, None)
 
     def deliver(self) -> Effects:
-        """BS4: deliver all whose phase everybody has reached, phase by phase.
+        """BS4: deliver, phase by phase, the messages whose phase all processes have reached.
 
-        BS1 need not do so: who has received a message stamped k has reached phase k itself.
+        BS1 need not do so: a process that has received a message stamped k has reached phase k.
         """
         while self.pending and (k := min(self.pending)) <= min(self.expected):
             yield from map(Deliver, self.pending.pop(k))
 
     def stamp(self, k: int) -> tuple[int, ...]:
-        """A phase as it travels."""
+        """The stamp that stands for a phase."""
         return (k,)
 
     def stamp_of(self, message: PhaseMessage) -> int:

@@ -1,15 +1,16 @@
-"""RST: every message carries what its sender knows of who has sent to whom, a matrix.
+"""RST: every message carries a matrix, its sender's knowledge of who has sent to whom.
 
 Raynal, Schiper & Toueg, "The Causal Ordering Abstraction and a Simple Way to Implement It", 1991,
 as in Chandra, Gambhire & Kshemkalyani, "Performance of the Optimal Causal Multicast Algorithm", 2004,
 section 2.1.
 
 State: ``SENT[i, j]``, the last message that i is known to have sent to j; ``DELIV[k]``, the last
-message of k that was delivered here. The papers count messages where this names the last of them by
-its sequence number, so that a message that is missing has a name; the order is the same.
-Message m is deliverable at j when DELIV[k] >= m.SENT[k, j] for all k. Channels need not be FIFO.
-Cost: 32 + 4n² + 4|Dests| + d bytes a copy. The papers leave the destinations out, and the line that
-needs them: whoever delivers m must know to whom else it went, or what it sends there may overtake m.
+message of k that was delivered here; a hold-back queue. The papers count messages where this names
+the last one by its sequence number, so that a missing message has a name; the order is the same.
+Delivery: m is deliverable at j when DELIV[k] >= m.SENT[k, j] for all k. Channels need not be FIFO.
+Invariant: SENT[i, j] names the last message from i to j in the causal past of this process.
+Cost: 32 + 4n² + 4|Dests| + d bytes a copy. The papers leave out the destinations and the line that
+needs them: a process that delivers m must know where else m went, or its next message overtakes m.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ Matrix = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatrixMessage(Message):
-    """A message with its sender's matrix, from before it was sent, and where else it goes."""
+    """A message with its sender's matrix from before it was sent, and all its destinations."""
 
     SENT: Matrix = field(kw_only=True)
     dests: tuple[int, ...] = field(kw_only=True)  # without the sender
@@ -99,7 +100,7 @@ OVERHEAD = (
 
 
 class RST(HoldBack):
-    """A matrix of messages sent, to any set of destinations.
+    """A matrix of messages sent, for any set of destinations.
 
     A sender that is among the destinations delivers its message as it sends it.
     """
@@ -143,13 +144,13 @@ class RST(HoldBack):
         return MessageId(k, int(sent_to_me[k])) if late[k] else None
 
     def learn(self, message: MatrixMessage) -> None:
-        """Know what the sender knew, and that it has sent this message to all its destinations."""
+        """Merge the sender's knowledge, and that it has sent this message to its destinations."""
         np.maximum(self.SENT, message.SENT, out=self.SENT)
         sent = self.SENT[message.source]
         dests = list(message.dests)
         sent[dests] = np.maximum(sent[dests], message.seq)
 
     def count_log(self) -> Effects:
-        """The log is the matrix, always whole."""
+        """The log is the whole matrix."""
         yield Count("log_integers", self.SENT.size)
         yield Count("log_events")

@@ -13,11 +13,11 @@ knowing its protocol. All integers are unsigned and big-endian:
          8     4  run
         12     2  source     process that multicast the message
         14     2  check      CRC-16 of the whole message with this field zero
-        16     4  sequence   which of the source's multicasts it is; with the source, its name
+        16     4  sequence   number of the source's multicast; with the source, the message's name
         20     8  sent at    nanoseconds of the run's clock at which the application sent it
         28     4  length of the control information in bytes
 
-The control information begins with the channel's header (see ``channel.segments``), if there is one.
+The control information begins with the channel's header (see ``channel.segments``), if any.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ WORD = 4
 
 
 class WireError(ValueError):
-    """Bytes that are not a message of this run: the peer erred, or a stranger wrote."""
+    """Bytes that are not a message of this run: a peer erred, or a stranger sent them."""
 
 
 class MessageId(NamedTuple):
-    """A message's name: the process that multicast it, and which of its multicasts it is."""
+    """A message's name: the process that multicast it, and its sequence number there."""
 
     source: int
     seq: int
@@ -51,7 +51,7 @@ class MessageId(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Message:
-    """What travels between processes. Protocols with control information derive from it."""
+    """A message between processes. Protocols with control information derive from it."""
 
     source: int
     seq: int
@@ -73,17 +73,17 @@ class Message:
 
     @property
     def size(self) -> int:
-        """Bytes of the encoded message; what is accounted is what is sent."""
+        """Bytes of the encoded message: what is accounted for is what is sent."""
         return HEADER.size + self.control_size + len(self.payload)
 
     @property
     def channel_size(self) -> int:
-        """Bytes that are there for a reliable channel alone; they are control information too."""
+        """Bytes that a reliable channel has added; they are control information too."""
         return 0
 
     @property
     def channel_words(self) -> int:
-        """Length of the channel's header, at the beginning of the control information."""
+        """Length in words of the channel's header, with which the control information begins."""
         return 0
 
     def encode_control(self) -> bytes:
@@ -99,7 +99,7 @@ class Message:
 
 
 class Header(NamedTuple):
-    """The header's fields, for whoever attributes packets without decoding the rest."""
+    """The header's fields, by which a packet is attributed without decoding the rest."""
 
     protocol: int
     kind: int
@@ -114,7 +114,7 @@ class Header(NamedTuple):
 
 
 def decode_header(data: bytes) -> Header:
-    """Read the header, or say why these bytes are not one of our messages."""
+    """Read the header; WireError says why these bytes are not one of our messages."""
     if len(data) < HEADER.size:
         raise WireError(f"{len(data)} bytes are too few for a header of {HEADER.size}")
     magic, version, *fields = HEADER.unpack_from(data)
@@ -131,7 +131,7 @@ def decode_header(data: bytes) -> Header:
 
 
 class Codec:
-    """Encodes and decodes the messages of one protocol in one run of so many processes."""
+    """Encodes and decodes the messages of one protocol in one run."""
 
     def __init__(
         self, wire_id: int, messages: tuple[type[Message], ...], run: int, processes: int
@@ -142,7 +142,7 @@ class Codec:
         self._kinds = {message.kind: message for message in messages}
 
     def encode(self, message: Message) -> bytes:
-        """The message's bytes; there is one encoding only."""
+        """The message's bytes; every message has exactly one encoding."""
         control = message.encode_control()
         data = bytearray(HEADER.size) + control + message.payload
         HEADER.pack_into(
@@ -165,7 +165,7 @@ class Codec:
         return bytes(data)
 
     def decode(self, data: bytes) -> Message:
-        """The message that these bytes encode; WireError if they encode none of this run."""
+        """The message that these bytes encode; WireError if it is not one of this run."""
         header = self._checked_header(data)
         if header.channel_words:
             raise WireError("a segment of a reliable channel, and this run has none")

@@ -1,28 +1,25 @@
 """The reliable FIFO channel: TCP's ideas, as a layer between a protocol and a network of datagrams.
 
-The network may lose, duplicate, delay and reorder. The protocol inside sees every message of every
-peer once, in the order in which the peer sent it. To that end
+The network may lose, duplicate, delay and reorder. The protocol inside receives every message of
+every peer once, in the order in which the peer sent it:
 
-- messages are numbered; a window of them may be under way to a peer, and the rest waits;
-- the receiver acknowledges the longest gapless beginning, and in a bitmap what lies beyond a gap: on
-  data that it sends anyway, else after a short delay, else with every second segment;
-- a segment is lost, and sent again at once, when one that was sent three or more after it has arrived,
-  or any that was sent after it and its time is over (selective and recent acknowledgement, RFC 2018
-  and 8985); three become more when the network turns out to reorder;
-- what nothing overtook is sent again after a timeout (RFC 6298: Jacobson's estimate, Karn's rule,
-  doubled each time), but only two segments as probes: their acknowledgement tells what else was lost;
-- a peer that stays silent after so many of them is given up: what is queued for it is dropped.
+- messages are numbered; a fixed window of them may be in flight to a peer (no congestion control);
+- acknowledgements are cumulative, with a bitmap beyond a gap; they travel on data, or after a short
+  delay, or with every second segment;
+- a segment is lost, and retransmitted at once, if one that was sent three or more after it has arrived,
+  or any later one when its time is over (RFC 2018, 8985); three grows if the network reorders;
+- else it is retransmitted after a timeout (RFC 6298: Jacobson's estimate, Karn's rule, exponential
+  backoff), but only two segments as probes: their acknowledgement tells what else was lost;
+- a peer that is silent after ``retries`` timeouts is given up: what is queued for it is dropped.
 
-A network multicast stays one copy: it is numbered in a stream of its own for these receivers, each of
-them acknowledges, and what one of them misses is sent again to it alone. Order is kept within such a
-stream and within what goes to one peer alone, but *not between the two*.
+A network multicast stays one copy, numbered in a stream of its own for its set of receivers; each
+acknowledges, and what one misses is retransmitted to it alone. Order is kept within such a stream and
+within what goes to one peer alone, but *not between the two*.
 
-A process that starts again has a higher incarnation number, and each segment names those of both ends:
-what is from or for a dead incarnation is refused. Whoever learns of a new one starts anew with it, at
-number 1 or, in a multicast stream, at the next number, which is marked as the start; what the old one
-did not acknowledge is dropped. What was sent before the peer first answered is for whoever is there.
-
-There is no congestion control: the window is fixed.
+A restarted process has a higher incarnation number, and each segment names those of both ends: what
+is from or for a dead incarnation is refused. A peer that learns of a new incarnation starts again at
+number 1, or in a multicast stream at the next number, which is marked as the start; what the old one
+did not acknowledge is dropped. What was sent before the peer first answered is for any incarnation.
 """
 
 from __future__ import annotations
@@ -52,25 +49,25 @@ UNKNOWN = -1
 
 @dataclass
 class Connection:
-    """All that is known of one peer."""
+    """The state of the channel to and from one peer."""
 
-    own: Stream  # of what goes to it alone
+    own: Stream  # what goes to this peer alone
     trip: RoundTrip
     incarnation: int = UNKNOWN
     outgoing: dict[int, Outgoing] = field(default_factory=dict)  # by stream
     incoming: dict[int, Incoming] = field(default_factory=dict)
-    timeouts: int = 0  # since it was heard of
+    timeouts: int = 0  # since the last segment from it
     given_up: bool = False
     ack_timer: bool = False
     retransmit_timer: bool = False
 
     @property
     def receiver(self) -> int:
-        """The incarnation that segments are for; the first, until it is heard of."""
+        """The incarnation that segments are addressed to; the first, until one is known."""
         return max(0, self.incarnation)
 
     def unacknowledged(self) -> int:
-        """How many messages it has not acknowledged, or not even been sent."""
+        """The number of messages that it has not acknowledged, sent or still waiting."""
         if self.given_up:
             return 0
         sent = sum(out.stream.next - out.first for out in self.outgoing.values())
@@ -78,14 +75,14 @@ class Connection:
 
 
 class Reliable(Protocol):
-    """Wraps a protocol; its messages travel as segments."""
+    """Wraps a protocol, whose messages travel as segments."""
 
     name: ClassVar[str] = "reliable"
     paper: ClassVar[str] = "RFC 2018, 6298, 8985"
 
     @dataclass(frozen=True)
     class Settings(Protocol.Settings):
-        """The window is in messages for each peer; as many again may wait before it is busy."""
+        """The window is in messages a peer; the channel is busy when as many again are waiting."""
 
         window: int = 64
         ack_delay_ms: float = 10
@@ -118,7 +115,7 @@ class Reliable(Protocol):
         yield from self._translate(self.inner.multicast(payload, destinations, now), now)
 
     def receive(self, message: Segment, sender: int, now: int) -> Effects:
-        """Take the acknowledgement, hand over what is in order, send what may now be sent."""
+        """Process the acknowledgement, pass on what is in order, send what the window now allows."""
         connection, channel = self.connections[sender], message.channel
         if channel.incarnation < connection.incarnation:
             yield Count("channel_stale")
@@ -130,7 +127,7 @@ class Reliable(Protocol):
         progress = False
         if not (for_many or for_me):
             yield Count("channel_stale")
-            if message.message is not None:  # it takes this process for a dead one
+            if message.message is not None:  # the peer addresses an incarnation that is dead
                 yield from self._acknowledge(sender, 0)
         else:
             connection.timeouts = 0
@@ -156,7 +153,7 @@ class Reliable(Protocol):
                 yield from self._retransmit(peer, now)
 
     def start(self, now: int) -> Effects:
-        """Tell the peers if this process has been started again, before it says anything."""
+        """After a restart, tell the peers of the new incarnation before anything is sent."""
         if self.place.incarnation:
             for peer in self.peers():
                 yield from self._acknowledge(peer, 0)
@@ -177,7 +174,7 @@ class Reliable(Protocol):
         return full or self.inner.busy()
 
     def peers(self) -> tuple[int, ...]:
-        """Those of the protocol inside; all, if it multicasts: each acknowledges on its own."""
+        """Those of the protocol inside; all if it multicasts, since each one acknowledges."""
         return self.place.others if self.inner.multicasts() else self.inner.peers()
 
     @override
@@ -206,7 +203,7 @@ class Reliable(Protocol):
                 yield effect
 
     def _streams(self, peers: tuple[int, ...]) -> list[Stream]:
-        """The stream of copies for these receivers, or theirs when there are too many sets."""
+        """The multicast stream of these receivers; if there are too many sets, each one's own."""
         if peers not in self.groups:
             if len(self.groups) == STREAMS - 1 or not peers:
                 return [self.connections[peer].own for peer in peers]
@@ -226,7 +223,7 @@ class Reliable(Protocol):
             yield from self._advance(stream, now)
 
     def _advance(self, stream: Stream, now: int) -> Effects:
-        """Send what waits, as far as every receiver's window allows."""
+        """Send what is waiting, as far as every receiver's window allows."""
         peers = [peer for peer in stream.peers if not self.connections[peer].given_up]
         outgoing = {peer: self.connections[peer].outgoing[stream.id] for peer in peers}
         if not outgoing:
@@ -279,7 +276,7 @@ class Reliable(Protocol):
     def _acknowledged(
         self, connection: Connection, stream: int, ack: int, beyond: int, now: int
     ) -> bool:
-        """The peer has received something; whether it is news."""
+        """Process an acknowledgement; whether it is news."""
         out = connection.outgoing.get(stream)
         newest = out.acknowledge(ack, beyond, now - connection.trip.mean // 2) if out else None
         if newest and not newest.again:
@@ -289,7 +286,7 @@ class Reliable(Protocol):
         return newest is not None
 
     def _take(self, message: Message, sender: int, channel: ChannelHeader, now: int) -> Effects:
-        """Keep what is new, and hand over what is in order."""
+        """Keep what is new, and pass on what is in order."""
         assert channel.number is not None
         incoming = self._incoming(self.connections[sender], channel.stream)
         if channel.start and not incoming.expected:
@@ -298,13 +295,13 @@ class Reliable(Protocol):
             yield Count("channel_duplicates")
             incoming.due = AT_ONCE
         elif not incoming.expected or channel.number >= incoming.expected + self.window:
-            incoming.due = AT_ONCE  # it cannot be kept, and the sender should know why
+            incoming.due = AT_ONCE  # it cannot be kept, and the acknowledgement tells why
         else:
             for ready in incoming.add(channel.number, message):
                 yield from self._translate(self.inner.receive(ready, sender, now), now)
 
     def _resume(self, peer: int, now: int, progress: bool = False) -> Effects:
-        """Send again what was lost, send what waits, acknowledge what cannot wait."""
+        """Retransmit what was lost, send what waits, acknowledge what cannot wait."""
         connection = self.connections[peer]
         for out in connection.outgoing.values():
             for number in out.lost(overdue=now - connection.trip.patience):
@@ -327,7 +324,7 @@ class Reliable(Protocol):
         yield Send((peer,), Segment(self.me, 0, channel=header))
 
     def _incoming(self, connection: Connection, stream: int) -> Incoming:
-        """A process that was started again is told where it enters a stream of copies."""
+        """What has come in a stream; a restarted process is told where it enters a multicast stream."""
         if stream not in connection.incoming:
             connection.incoming[stream] = Incoming(expected=int(not (stream and self.incarnation)))
         return connection.incoming[stream]
@@ -335,7 +332,7 @@ class Reliable(Protocol):
     # silence and return of a peer
 
     def _set_timers(self, peer: int, progress: bool = False) -> Effects:
-        """The timers that are needed and no others; the timeout starts anew with progress."""
+        """Set the timers that are needed and cancel the others; progress resets the timeout."""
         connection = self.connections[peer]
         due = any(incoming.due for incoming in connection.incoming.values())
         if due != connection.ack_timer:
@@ -350,7 +347,7 @@ class Reliable(Protocol):
             yield CancelTimer(("retransmit", peer))
 
     def _retransmit(self, peer: int, now: int) -> Effects:
-        """Nothing was heard in time: send two segments again, or give the peer up."""
+        """Nothing was heard in time: retransmit two segments, or give the peer up."""
         connection = self.connections[peer]
         connection.timeouts += 1
         if connection.timeouts > self.settings.retries:
@@ -363,7 +360,7 @@ class Reliable(Protocol):
         yield from self._resume(peer, now)
 
     def _give_up(self, connection: Connection) -> Effects:
-        """Drop what is queued; the streams for many go on without it."""
+        """Drop what is queued for a peer; multicast streams go on without it."""
         shared = sum(len(s.waiting) for s in self.groups.values() if s.id in connection.outgoing)
         yield Count("channel_given_up", connection.unacknowledged() + shared)
         connection.given_up = True
@@ -372,14 +369,14 @@ class Reliable(Protocol):
             out.flights.clear()
 
     def _meet(self, peer: int, incarnation: int, knows_me: bool, now: int) -> Effects:
-        """A peer is heard of for the first time, or has been started again."""
+        """A peer is heard from for the first time, or has restarted."""
         connection = self.connections[peer]
         if incarnation == connection.receiver:
-            connection.incarnation = incarnation if knows_me else UNKNOWN  # it may be dead already
+            connection.incarnation = incarnation if knows_me else UNKNOWN  # it may be dead by now
         elif connection.incarnation == UNKNOWN and not connection.given_up:
             connection.incarnation = incarnation
             connection.incoming.clear()
-            for out in connection.outgoing.values():  # it has nothing of what was sent to another
+            for out in connection.outgoing.values():  # what was sent went to another incarnation
                 out.start = int(out.stream.id > 0)
                 for number in sorted(out.flights):
                     yield from self._send_again(peer, out, number, now)

@@ -1,4 +1,4 @@
-"""What the reliable channel puts on the wire: a header of its own before a message's control bytes.
+"""The segments of the reliable channel: a header of its own before a message's control information.
 
 All integers are unsigned and big-endian; the length in words is in byte 5 of the common header.
 
@@ -6,15 +6,15 @@ All integers are unsigned and big-endian; the length in words is in byte 5 of th
        1   start      the receiver's stream begins with this number, whatever came before
        7   stream     of the number; of the acknowledgement, if there is no number
       12   incarnation of the sender
-      12   incarnation of the receiver, as the sender knows it; zero in a copy for many
-      32   number     which message of the stream this is; not in a mere acknowledgement
-      32   ack        all up to this number have arrived; not in a copy for many
-    32 k   beyond     bit i of this integer: number ack + 2 + i has arrived too; its k words are as
-                      few as will do
+      12   incarnation of the receiver, as the sender knows it; zero in a multicast copy
+      32   number     of the message in the stream; absent in a mere acknowledgement
+      32   ack        all up to this number have arrived; absent in a multicast copy
+    32 k   beyond     bit i of this integer: number ack + 2 + i has arrived too; in as few words as
+                      possible
 
-A message is numbered in stream 0, which is for one receiver, or in a stream of copies for many. What
-is sent to one receiver alone acknowledges stream 0 of the other direction on its way. An
-acknowledgement that travels alone is a message of kind 255 without a name.
+A message is numbered in stream 0, which is for one receiver, or in a multicast stream. What is sent to
+one receiver alone also acknowledges stream 0 of the other direction. An acknowledgement that travels
+alone is a message of kind 255 without a name.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _WORD = struct.Struct("!I")
 
 
 class ChannelHeader(NamedTuple):
-    """The channel's header; ``number`` and ``ack`` are none where they do not travel."""
+    """The channel's header; ``number`` and ``ack`` are None where they are absent."""
 
     incarnation: int
     receiver: int = 0
@@ -46,12 +46,12 @@ class ChannelHeader(NamedTuple):
 
     @property
     def words(self) -> int:
-        """Its length."""
+        """Its length in words."""
         fields = 1 + (self.number is not None) + (self.ack is not None)
         return fields + -(-self.beyond.bit_length() // 32)
 
     def encode(self) -> bytes:
-        """Its bytes."""
+        """The header's bytes."""
         ends = self.incarnation << 12 | self.receiver
         words = [self.start << 31 | self.stream << 24 | ends]
         words += [word for word in (self.number, self.ack) if word is not None]
@@ -122,7 +122,7 @@ class Segment(Message):
 
     @property
     def channel_size(self) -> int:
-        """The channel's header; of an acknowledgement, all."""
+        """The channel's header; of an acknowledgement, everything."""
         return self.size if self.message is None else WORD * self.channel.words
 
     @property

@@ -1,6 +1,6 @@
-"""The two ends of a reliable stream: what is under way to a receiver, what has come from a sender.
+"""The two ends of a reliable stream: what is in flight to a receiver, what came from a sender.
 
-Plain books without effects; ``protocols.channel`` acts on them.
+Book-keeping without effects; ``reliable`` acts on it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from itertools import takewhile
 
 from ..wire import Message
 
-REORDERING = 3  # a segment is lost when so many steps behind one that has arrived, to begin with
-AT_ONCE = 2  # so many segments are acknowledged without delay
+REORDERING = 3  # a segment this far behind one that has arrived is lost; grows with reordering
+AT_ONCE = 2  # unacknowledged segments that are acknowledged without delay
 
 
 @dataclass
@@ -27,7 +27,7 @@ class Stream:
 
 @dataclass
 class Flight:
-    """A segment under way: its latest transmission, which is the ``order``-th on its way."""
+    """A segment in flight: its latest transmission, the ``order``-th to its receiver."""
 
     message: Message
     order: int
@@ -37,9 +37,9 @@ class Flight:
 
 @dataclass
 class Outgoing:
-    """How far one receiver has come in a stream.
+    """How far one receiver has got in a stream.
 
-    ``start`` is the number that a receiver must be told to start with, or 0.
+    ``start`` is the number that the receiver must be told to start with, or 0.
     """
 
     stream: Stream
@@ -51,25 +51,25 @@ class Outgoing:
     flights: dict[int, Flight] = field(default_factory=dict)  # by number, in order of transmission
 
     def launch(self, number: int, message: Message, now: int) -> None:
-        """A segment is sent for the first time."""
+        """Record the first transmission of a segment."""
         self.transmissions += 1
         self.flights[number] = Flight(message, self.transmissions, now)
 
     def launch_again(self, number: int, now: int) -> Message:
-        """A segment is sent again."""
+        """Record a retransmission."""
         self.transmissions += 1
         message = self.flights.pop(number).message
         self.flights[number] = Flight(message, self.transmissions, now, again=True)
         return message
 
     def acknowledge(self, ack: int, beyond: int, soonest: int) -> Flight | None:
-        """Book what has arrived; the newest of it that was under way.
+        """Record what has arrived; the latest transmission among it, if anything was in flight.
 
-        What was sent again after ``soonest`` cannot have arrived yet, so the first copy has: the
-        network has put it behind others, and more of that is expected from now on.
+        A retransmission after ``soonest`` cannot have arrived yet, so the first copy has: the
+        network has reordered it, and more of that is tolerated from now on.
         """
         if ack >= self.stream.next:
-            return None  # nothing was sent by that number
+            return None  # nothing was sent under that number
         have = [
             number
             for number in self.flights
@@ -85,7 +85,7 @@ class Outgoing:
         return newest
 
     def lost(self, overdue: int) -> list[int]:
-        """The numbers that others overtook: by some steps, or at all if sent before ``overdue``."""
+        """The numbers that were overtaken: by some steps, or at all if sent before ``overdue``."""
 
         def is_lost(flight: Flight) -> bool:
             steps = self.arrived - flight.order
@@ -94,13 +94,13 @@ class Outgoing:
         return [number for number, _ in takewhile(lambda f: is_lost(f[1]), self.flights.items())]
 
     def probes(self) -> set[int]:
-        """The oldest and the newest number under way: whichever arrives will tell of the rest."""
+        """The oldest and the newest number in flight: whichever arrives tells of the rest."""
         return {min(self.flights), max(self.flights)} if self.flights else set()
 
 
 @dataclass
 class Incoming:
-    """What has come of a peer's stream; ``expected`` is 0 until it is known where it starts."""
+    """What has come of a peer's stream; ``expected`` is 0 until its start is known."""
 
     expected: int
     early: dict[int, Message] = field(default_factory=dict)  # by number, beyond the expected one
@@ -121,9 +121,9 @@ class Incoming:
         return number < self.expected or number in self.early
 
     def add(self, number: int, message: Message) -> list[Message]:
-        """A new one has arrived: those that are now in order.
+        """Add a new message; those that are now in order.
 
-        The sender hears of a gap, and of its end, at once.
+        A gap, and the end of a gap, is acknowledged at once.
         """
         in_order = number == self.expected and not self.early
         self.due = self.due + 1 if in_order else AT_ONCE
@@ -145,11 +145,11 @@ class RoundTrip:
 
     @property
     def patience(self) -> int:
-        """After so long it has come, if the peer did not delay it."""
+        """The time after which it has come, unless the peer delayed it."""
         return self.mean + 4 * self.deviation
 
     def measure(self, sample: int, ack_delay: int, least: int, most: int) -> None:
-        """A segment that was sent once has been acknowledged."""
+        """Take the sample of a segment that was transmitted once."""
         if self.mean:
             self.deviation += (abs(sample - self.mean) - self.deviation) // 4
             self.mean += (sample - self.mean) // 8
@@ -158,5 +158,5 @@ class RoundTrip:
         self.timeout = min(most, max(least, self.patience + ack_delay))
 
     def back_off(self, most: int) -> None:
-        """Karn: what was sent again measures nothing, so the doubled time stays until one does."""
+        """Double the timeout; by Karn's rule it stays until a segment sent once is acknowledged."""
         self.timeout = min(most, 2 * self.timeout)
