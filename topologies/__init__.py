@@ -1,7 +1,7 @@
 """Networks as graphs: models, files, links, overlays, routes and figures.
 
-Nothing here knows of protocols or engines, and nothing touches the world but the two readers and
-the one writer of graph files.
+Nothing here knows of protocols or engines, and only the two readers and the one writer of graph files
+do any IO.
 
     models        GT-ITM's flat, hierarchical and transit–stub graphs, textbook graphs, files
     links         delay, bandwidth, queue and loss of every link
@@ -14,12 +14,12 @@ the one writer of graph files.
 from .alt import decode_alt, encode_alt, read_alt, write_alt
 from .errors import TopologyError
 from .figures import Figures, describe
-from .graph import Graph
+from .graph import Graph, Model
 from .groups import GROUPINGS, Grouping, Groups, group_graph, has_cycle
 from .itm import Specification, decode_itm, read_itm
 from .level import Level
 from .links import Links
-from .models import MODELS, Model
+from .models import MODELS
 from .overlays import OVERLAYS, OverlayModel
 from .routing import children, path, shortest_path_tree, shortest_path_trees
 

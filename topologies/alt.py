@@ -1,4 +1,4 @@
-"""GT-ITM's readable graph files (`.alt`), as its program `sgb2alt` writes them.
+"""GT-ITM's readable graph files (``.alt``), as its program ``sgb2alt`` writes them.
 
     GRAPH (#nodes #edges id uu vv ww xx yy zz):
     <nodes> <arcs> <id> [<scale> [<greatest transit, greatest stub and top diameter>]]
@@ -9,10 +9,10 @@
     EDGES (from-node to-node length a b):
     <i> <j> <length> [<policy weight>]
 
-Each edge appears once although the head counts arcs, two for each edge.  The reader goes by the
+Each edge appears once although the head counts arcs, two for each edge. The reader goes by the
 words GRAPH, VERTICES and EDGES, takes edges for arcs in the head, and does without places, lengths
 and weights; of several edges between the same nodes it keeps the first, since there is one link at
-most.  What `write_alt` has written `read_alt` reads back as it was.
+most. What ``write_alt`` has written ``read_alt`` reads back as it was.
 """
 
 import math

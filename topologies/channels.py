@@ -1,4 +1,4 @@
-"""Channels between all pairs of processes, each copy with a transmission time of its own.
+"""Channels between all pairs of processes; every copy draws its own transmission time.
 
 The network of Chandra, Gambhire & Kshemkalyani, "Performance of the Optimal Causal Multicast
 Algorithm", 2004, section 3.2: no routes and no packets, but one number, the mean transmission time,
@@ -12,13 +12,13 @@ from typing import ClassVar
 import networkx as nx
 
 from . import errors
-from .graph import Graph, build_graph
+from .graph import Graph, Model, build_graph
 from .textbook import SPACING
 
 
 @dataclass(frozen=True)
-class ExponentialChannels:
-    """Every process has a FIFO channel to every other; ``mean_ms`` is that of a copy's time on it."""
+class ExponentialChannels(Model):
+    """A FIFO channel from every process to every other; a copy takes ``mean_ms`` on average."""
 
     model: ClassVar[str] = "exponential-channels"
     nodes: int
@@ -30,7 +30,7 @@ class ExponentialChannels:
         errors.at_most("mean_ms", self.mean_ms, 1e9)
 
     def generate(self, rng: random.Random) -> Graph:
-        """Return the complete graph; what is random about it is drawn for each copy."""
+        """The complete graph; transmission times are drawn later, for each copy."""
         complete = nx.complete_graph(self.nodes)
         places = nx.circular_layout(complete, scale=SPACING)
         return build_graph(

@@ -1,15 +1,15 @@
 """Node and edge connectivity, exact, in a second or so for the graphs of this testbed.
 
-Node connectivity k is the number of crashes that it takes to cut a graph in two.  It is at most the
-least degree.  Call a set X of nodes k-tied if no k - 1 removals part two members.  If |X| >= k and
+Node connectivity k is the number of crashes that it takes to cut a graph in two. It is at most the
+least degree. Call a set X of nodes k-tied if no k - 1 removals part two members. If |X| >= k and
 a node has k paths to X that share nothing but the node and end at different members, then X with
-that node is k-tied too: k - 1 removals spare one of the paths.  So X grows node by node, and k
-neighbours in X are such paths already, which settles nearly all nodes without a search.  If a node
+that node is k-tied too: k - 1 removals spare one of the paths. So X grows node by node, and k
+neighbours in X are such paths already, which settles nearly all nodes without a search. If a node
 has but f < k paths, then f removals part it from X (Menger), and k falls to f, for which X is tied
-as well.  When X is everything, k is both reached and proven.
+as well. When X is everything, k is both reached and proven.
 
-The first k members are tied pairwise, by paths between each two.  For edge connectivity one member
-is enough to begin with, and paths may share nodes.  The idea of growing from few nodes is that of
+The first k members are tied pairwise, by paths between each two. For edge connectivity one member
+is enough to begin with, and paths may share nodes. The idea of growing from few nodes is that of
 Even (1975); networkx has no such short cut and takes minutes for 600 nodes.
 """
 
@@ -24,7 +24,7 @@ Arcs = Sequence[Sequence[int]]
 
 
 def node_connectivity(graph: Graph) -> int:
-    """Return how many nodes must go until the rest is cut in two (or is a single node)."""
+    """The number of nodes that must fail until the rest is disconnected (or a single node)."""
     neighbours = neighbour_lists(len(graph), graph.edges)
     bits = [sum(1 << other for other in others) for others in neighbours]
     # Node v is split into an entry 2v and an exit 2v + 1, so that a path uses up the arc between.
@@ -48,9 +48,9 @@ def node_connectivity(graph: Graph) -> int:
 
 
 def edge_connectivity(graph: Graph, lower: int = 0) -> int:
-    """Return how many links must go until the graph is cut in two.
+    """The number of links that must fail until the graph is disconnected.
 
-    `lower` is a bound known already (such as the node connectivity), which may save the search.
+    ``lower`` is a known bound (such as the node connectivity), which may save the search.
     """
     neighbours = neighbour_lists(len(graph), graph.edges)
     least = min(map(len, neighbours), default=0)
@@ -66,7 +66,7 @@ def edge_connectivity(graph: Graph, lower: int = 0) -> int:
 def _tied_seed(
     neighbours: Arcs, k: int, paths: Callable[[int, int, int], int]
 ) -> tuple[list[int], int]:
-    """Find k nodes that are k-tied, for the k given or a smaller one if it proves too great."""
+    """k nodes that are k-tied, for the k given or a smaller one if it proves too great."""
     seed: list[int] = []
     for node in sorted(range(len(neighbours)), key=lambda v: (-len(neighbours[v]), v)):
         if len(seed) >= max(1, k):
@@ -96,7 +96,7 @@ def _grow(
 
 
 def short_paths(bits: Sequence[int], node: int, targets: int) -> int:
-    """Count some disjoint paths of one or two links to different targets; there may be more."""
+    """The number of some disjoint paths of one or two links to different targets."""
     near = bits[node]
     count = (near & targets).bit_count()
     free = targets & ~near & ~(1 << node)
@@ -116,7 +116,7 @@ def _members(bits: int) -> Iterator[int]:
 
 
 def disjoint_paths(arcs: Arcs, source: int, targets: Container[int], limit: int) -> int:
-    """Count paths from the source to targets that share no arc, up to a limit."""
+    """The number of paths from the source to targets that share no arc, up to a limit."""
     flow: defaultdict[int, set[int]] = defaultdict(set)
     back: defaultdict[int, set[int]] = defaultdict(set)
     for found in range(limit):
@@ -140,7 +140,7 @@ def _augmenting_path(
     source: int,
     targets: Container[int],
 ) -> list[int]:
-    """Find a shortest way along unused arcs and against used ones; empty if there is none."""
+    """A shortest path along unused arcs and against used ones; empty if there is none."""
     came_from = {source: source}
     frontier = deque([source])
     while frontier:

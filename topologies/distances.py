@@ -1,15 +1,14 @@
 """All hop distances at once, by sets of nodes kept as the bits of integers.
 
-After k rounds the set of node v holds whoever lies within k hops of it; a round is one `or` for
-each end of each link.  For 600 nodes this takes milliseconds where 600 searches take half a
-second.
+After k rounds the set of node v holds all nodes within k hops of it; a round is one ``or`` for each
+end of each link. For 600 nodes this takes milliseconds where 600 searches take half a second.
 """
 
 from collections.abc import Iterable, Sequence
 
 
 def neighbour_lists(nodes: int, edges: Iterable[tuple[int, int]]) -> list[list[int]]:
-    """Return each node's neighbours."""
+    """The neighbours of each node."""
     result: list[list[int]] = [[] for _ in range(nodes)]
     for i, j in edges:
         result[i].append(j)
@@ -18,9 +17,9 @@ def neighbour_lists(nodes: int, edges: Iterable[tuple[int, int]]) -> list[list[i
 
 
 def pairs_by_distance(neighbours: Sequence[Sequence[int]]) -> list[int]:
-    """Count ordered pairs of nodes at 0, 1, 2, … hops; pairs that are not connected are left out.
+    """The numbers of ordered pairs of nodes at 0, 1, 2, … hops, without pairs not connected.
 
-    The length of the list less one is thus the diameter (of the widest component).
+    The length of the list minus one is thus the diameter (of the widest component).
     """
     within = [1 << node for node in range(len(neighbours))]
     counts = [len(neighbours)]
@@ -38,5 +37,5 @@ def pairs_by_distance(neighbours: Sequence[Sequence[int]]) -> list[int]:
 
 
 def diameter(nodes: int, edges: Iterable[tuple[int, int]]) -> int:
-    """Return the greatest hop distance."""
+    """The greatest hop distance."""
     return len(pairs_by_distance(neighbour_lists(nodes, edges))) - 1

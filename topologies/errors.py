@@ -1,7 +1,7 @@
 """The one error of this package, and the range checks that raise it.
 
 Every message is one sentence that names the field, the value and what would be right, because a
-student reads it under a TOML file and not under a traceback.  The checks are written so that a
+student reads it under a TOML file and not under a traceback. The checks are written so that a
 NaN fails them too.
 """
 
@@ -42,7 +42,7 @@ def fraction(field: str, value: float) -> None:
 
 
 def fits(nodes: int, scale: int) -> None:
-    """Demand that so many nodes find distinct points on a grid of scale × scale."""
+    """Demand that the nodes find distinct points on a grid of scale × scale."""
     at_least("scale", scale, 1)
     at_most("scale", scale, 1_000_000)
     require(

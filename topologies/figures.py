@@ -1,4 +1,4 @@
-"""The figures of a graph: what a table or the caption of a picture says about it."""
+"""The figures of a graph, for tables and for the captions of plots."""
 
 from dataclasses import dataclass
 
@@ -23,8 +23,7 @@ class Figures:
     mean_distance: float
     node_connectivity: int
     edge_connectivity: int
-    mean_delay_ms: float | None
-    """None before `topologies.links` has set the delays."""
+    mean_delay_ms: float | None  # none before ``topologies.links`` has set the delays
 
 
 def describe(graph: Graph) -> Figures:

@@ -1,7 +1,7 @@
-"""A topology from a file: a graph that GT-ITM made, or a specification of which one is drawn.
+"""A topology from a file: a graph that GT-ITM made, or a specification from which one is drawn.
 
-A file named `….alt` is a graph (see `topologies.alt`).  Any other is a specification (see
-`topologies.itm`), of which graph number `graph` is taken, counted from 0.  In both cases the file
+A file named ``….alt`` is a graph (see ``topologies.alt``). Any other is a specification (see
+``topologies.itm``), of which graph number ``graph`` is taken, counted from 0. In both cases the file
 alone decides the graph, so that runs with different seeds share it.
 """
 
@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import ClassVar
 
 import networkx as nx
+from typing_extensions import override
 
 from . import errors
 from .alt import read_alt
-from .graph import Graph
+from .graph import Graph, Model
 from .itm import read_itm
 
 
 @dataclass(frozen=True)
-class File:
+class File(Model):
     """The graph in a file."""
 
     model: ClassVar[str] = "file"
@@ -30,8 +31,8 @@ class File:
         errors.require(bool(self.path), "path is empty: it must name an .alt or itm file")
         errors.at_least("graph", self.graph, 0)
 
+    @override
     def generate(self, rng: random.Random) -> Graph:
-        """Read the graph, or draw it with the seed of its specification."""
         if Path(self.path).suffix.lower() == ".alt":
             graph = read_alt(self.path)
         else:

@@ -1,7 +1,7 @@
 """GT-ITM's six flat random graphs: nodes on a grid, one coin toss for each pair of them.
 
 Source: Zegura, Calvert & Bhattacharjee, "How to model an internetwork" (INFOCOM 1996), and the
-generator they published, GT-ITM.  With d the distance of a pair, L = √2 · scale the longest
+generator they published, GT-ITM. With d the distance of a pair, L = √2 · scale the longest
 distance there can be and n the number of nodes, a pair is joined with probability
 
     pure-random   edge_probability
@@ -11,13 +11,13 @@ distance there can be and n the number of nodes, a pair is joined with probabili
     doar-leslie   (gamma / n) · alpha · exp(−d / (beta·L)), so that degree does not grow with n
     locality      alpha if d <= gamma·L, else beta
 
-alpha raises the number of edges, beta that of the long ones.  A draw that is not connected is
-thrown away whole.  Left out, alpha is chosen for a mean degree of about ln n + 2.
+alpha raises the number of edges, beta that of the long ones. A draw that is not connected is
+discarded as a whole. If alpha is left out, it is chosen for a mean degree of about ln n + 2.
 """
 
 import math
 import random
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, fields
 from functools import cache
@@ -28,29 +28,25 @@ from typing_extensions import override
 
 from . import errors
 from .errors import TopologyError
-from .graph import Graph, build_graph
+from .graph import Graph, Model, build_graph
 from .plane import MAX_TRIES, Floats, Point, Sketch, place, uniforms
 
 DIAGONAL = math.sqrt(2.0)
-MAX_NODES = 5000
-"""More would need gigabytes, since every pair of nodes is looked at."""
-HOPELESS = 14.0
-"""Isolated nodes in a usual draw beyond which trying on is vain: e^-14 times 1000 is 0.001."""
+MAX_NODES = 5000  # more would need gigabytes, since every pair of nodes is looked at
+HOPELESS = 14.0  # isolated nodes in a usual draw: e^-14 times 1000 draws is 0.001 connected graphs
 
 
-class FlatModel(ABC):
-    """What the six models share: drawing, and drawing again until connected."""
+class FlatModel(Model):
+    """What the six models share: they draw again until the graph is connected."""
 
-    model: ClassVar[str]
-    method: ClassVar[int]
-    """The number by which GT-ITM's specification files know the model."""
+    method: ClassVar[int]  # the number by which GT-ITM's specification files know the model
     alpha_field: ClassVar[str] = "alpha"
     nodes: int
     scale: int
 
     @abstractmethod
     def shape(self, length: Floats, longest: float) -> Floats:
-        """Return each pair's probability as a multiple of alpha, for 0 <= length < longest."""
+        """Each pair's probability as a multiple of alpha, for 0 <= length < longest."""
 
     def __post_init__(self) -> None:
         self._check()
@@ -70,17 +66,17 @@ class FlatModel(ABC):
         return make(nodes=nodes, scale=scale, **chosen)
 
     def gtitm(self) -> tuple[float, float, float]:
-        """Return GT-ITM's alpha, beta and gamma; 0 for those that the model does not have."""
+        """GT-ITM's alpha, beta and gamma; 0 for those that the model does not have."""
         alpha, beta, gamma = (getattr(self, f, 0.0) for f in (self.alpha_field, "beta", "gamma"))
         return float(alpha), float(beta), float(gamma)
 
     def braces(self, nodes: int, scale: int) -> str:
-        """Write the parameters as GT-ITM does inside a graph's id."""
+        """The parameters as GT-ITM writes them inside a graph's id."""
         alpha, beta, gamma = self.gtitm()
         return f"{{{nodes},{scale},{self.method},{alpha:.3f},{beta:.3f},{gamma:.3f}}}"
 
+    @override
     def generate(self, rng: random.Random) -> Graph:
-        """Draw a connected graph."""
         sketch, tries = self.draw(rng, self.nodes, self.scale)
         return build_graph(
             [str(node) for node in range(self.nodes)],
@@ -96,7 +92,7 @@ class FlatModel(ABC):
     def draw(
         self, rng: random.Random, nodes: int, scale: int, taken: Collection[Point] = ()
     ) -> tuple[Sketch, int]:
-        """Draw, beside taken points, until connected; also say how many draws it took."""
+        """A connected sketch on points that are not taken, and the number of draws it took."""
         errors.fits(nodes, scale)
         pairs = np.triu_indices(nodes, 1)
         degrees = isolated = 0.0
@@ -159,7 +155,7 @@ class FlatModel(ABC):
 
 @cache
 def _lattice_distances() -> Floats:
-    """Distances between points all over a square, in units of its diagonal."""
+    """Distances between points spread over a square, in units of its diagonal."""
     side = (np.arange(12) + 0.5) / 12
     x, y = (axis.ravel() for axis in np.meshgrid(side, side))
     first, second = np.triu_indices(len(x), 1)
@@ -292,5 +288,4 @@ def _falling(length: Floats, reach: float | Floats) -> Floats:
 
 FLAT: dict[str, type[FlatModel]] = {
     kind.model: kind for kind in (Waxman1, Waxman2, PureRandom, Exponential, DoarLeslie, Locality)
-}
-"""The flat models by name, in the order of GT-ITM's method numbers."""
+}  # the flat models by name, in the order of GT-ITM's method numbers

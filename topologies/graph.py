@@ -1,13 +1,15 @@
-"""The graph that everything here makes and everything else takes.
+"""Graphs, as every model generates them and everything else uses them.
 
-A `networkx.Graph` whose nodes are 0..n-1.  A node has a `name` and a place `x`, `y`; an edge has a
-`length` (in grid units) and, where GT-ITM gives it one, a `policy` weight, the cost of crossing
-it.  `topologies.links` adds delay, bandwidth, queue and loss.  The graph itself carries `model`,
-`tries` (draws until it was connected) and `parameters`.
+A ``networkx.Graph`` whose nodes are 0..n-1. A node has a ``name`` and a position ``x``, ``y``; an edge
+has a ``length`` (in grid units) and, where GT-ITM gives it one, a ``policy`` weight, the cost of
+crossing it. ``topologies.links`` adds delay, bandwidth, queue and loss. The graph itself carries
+``model``, ``tries`` (draws until it was connected) and ``parameters``.
 """
 
+import random
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import networkx as nx
 
@@ -16,10 +18,18 @@ if TYPE_CHECKING:
 else:
     Graph = nx.Graph
 
-Edge = tuple[int, int, float]
-"""Two nodes and the length."""
-WeightedEdge = tuple[int, int, float, int]
-"""The same and GT-ITM's policy weight."""
+Edge = tuple[int, int, float]  # two nodes and the length
+WeightedEdge = tuple[int, int, float, int]  # the same and GT-ITM's policy weight
+
+
+class Model(ABC):
+    """A graph model: a frozen dataclass of its parameters that can draw a graph."""
+
+    model: ClassVar[str]
+
+    @abstractmethod
+    def generate(self, rng: random.Random) -> Graph:
+        """Draw a connected graph; whatever is random about it comes from ``rng``."""
 
 
 def build_graph(
@@ -28,7 +38,7 @@ def build_graph(
     edges: Iterable[Edge] | Iterable[WeightedEdge],
     **about: Any,
 ) -> Graph:
-    """Make a graph, its edges in order; `about` becomes the graph's own attributes."""
+    """Build a graph, its edges in order; ``about`` becomes the graph's own attributes."""
     graph: Graph = nx.Graph(**about)
     for node, (name, (x, y)) in enumerate(zip(names, points, strict=True)):
         graph.add_node(node, name=name, x=float(x), y=float(y))

@@ -1,12 +1,12 @@
 """Groups of processes that may overlap, and the graph of groups.
 
 Two groups are neighbours in the graph of groups if they have a member in common (Mostefaoui & Raynal
-1993, section 2.1). Whether it has a cycle decides how much a message has to tell: without one, what
-happens in groups that a process is no member of need not concern it. A process in three groups
-already makes a triangle of them.
+1993, section 2.1). Whether it has a cycle decides how much control information a message needs:
+without one, a process need not know of groups that it is not in. A process in three groups makes a
+triangle of them.
 
     named       as the experiment lists them
-    random      so many groups of such a size; so many members of each are of earlier groups too
+    random      groups of equal size, drawn at random; ``overlap`` members of each are in earlier ones
     ring        each group shares members with the next, the last with the first: one long cycle
     star        a group in the middle that shares one member with each of the others: no cycle
     tree        every group shares a member with the one above it: no cycle
@@ -15,29 +15,30 @@ already makes a triangle of them.
 """
 
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations, pairwise
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import networkx as nx
+from typing_extensions import override
 
 from . import errors
 from .errors import TopologyError
 from .plane import MAX_TRIES
 
-Groups = Mapping[str, frozenset[int]]
-"""The members of every group, by its name; no two groups have the same members."""
+Groups = Mapping[str, frozenset[int]]  # the members of each group by its name; no two are equal
 
 
-class Grouping(Protocol):
+class Grouping(ABC):
     """A rule that gives groups for any number of processes."""
 
     model: ClassVar[str]
 
+    @abstractmethod
     def generate(self, nodes: int, rng: random.Random) -> Groups:
-        """Return groups of processes 0..nodes-1."""
-        ...
+        """Draw groups of processes 0..nodes-1; whatever is random comes from ``rng``."""
 
 
 def group_graph(groups: Groups) -> "nx.Graph[str]":
@@ -48,12 +49,12 @@ def group_graph(groups: Groups) -> "nx.Graph[str]":
 
 
 def has_cycle(groups: Groups) -> bool:
-    """Whether the graph of groups has one."""
+    """Whether the graph of groups has a cycle (``protocols.grouped`` asks the same of numbers)."""
     return bool(groups) and not nx.is_forest(group_graph(groups))
 
 
 @dataclass(frozen=True)
-class Named:
+class Named(Grouping):
     """Groups with their names and members, one by one."""
 
     members: dict[str, list[int]]
@@ -67,8 +68,8 @@ class Named:
             twin = known.setdefault(frozenset(members), name)
             errors.require(twin == name, f"groups {twin} and {name} have the same members")
 
+    @override
     def generate(self, nodes: int, rng: random.Random) -> Groups:
-        """Return them; nothing is random about it."""
         for name, members in self.members.items():
             for node in members:
                 errors.require(
@@ -79,10 +80,10 @@ class Named:
 
 
 @dataclass(frozen=True)
-class RandomGroups:
-    """Groups of equal size; ``overlap`` of a group's members are drawn from those before it.
+class RandomGroups(Grouping):
+    """Groups of equal size; ``overlap`` members of a group are drawn from the groups before it.
 
-    The others of them are in no group before. Without ``overlap`` all are drawn from all processes.
+    Its other members are in no earlier group. Without ``overlap`` all are drawn from all processes.
     """
 
     groups: int = 6
@@ -98,8 +99,8 @@ class RandomGroups:
             f"overlap = {self.overlap} is out of range: it must be from 0 to size = {self.size}",
         )
 
+    @override
     def generate(self, nodes: int, rng: random.Random) -> Groups:
-        """Draw the groups, all different."""
         fresh = self.size if self.overlap is None else self.size - self.overlap
         needed = self.size + (0 if self.overlap is None else fresh * (self.groups - 1))
         _enough(needed, nodes, f"{self.groups} groups of {self.size}")
@@ -128,8 +129,8 @@ class RandomGroups:
 
 
 @dataclass(frozen=True)
-class RingOfGroups:
-    """All processes in a circle, cut into groups; each has the first members of the next too."""
+class RingOfGroups(Grouping):
+    """All processes in a circle, cut into groups; each also has the first members of the next."""
 
     groups: int = 4
     shared: int = 1
@@ -139,8 +140,8 @@ class RingOfGroups:
         errors.at_least("groups", self.groups, 3)
         errors.at_least("shared", self.shared, 1)
 
+    @override
     def generate(self, nodes: int, rng: random.Random) -> Groups:
-        """Return them; nothing is random about it."""
         _enough(self.groups * self.shared, nodes, f"a ring of {self.groups} groups")
         starts = [nodes * group // self.groups for group in range(self.groups + 1)]
         return _numbered(
@@ -152,8 +153,8 @@ class RingOfGroups:
 
 
 @dataclass(frozen=True)
-class StarOfGroups:
-    """Groups apart from each other, and a last one of the first member of each."""
+class StarOfGroups(Grouping):
+    """Disjoint groups, and one more of the first member of each."""
 
     groups: int = 5
     size: int = 4
@@ -163,8 +164,8 @@ class StarOfGroups:
         errors.at_least("groups", self.groups, 3)
         errors.at_least("size", self.size, 2)
 
+    @override
     def generate(self, nodes: int, rng: random.Random) -> Groups:
-        """Return them; nothing is random about it."""
         outer = self.groups - 1
         _enough(outer * self.size, nodes, f"a star of {self.groups} groups")
         firsts = range(0, outer * self.size, self.size)
@@ -173,8 +174,8 @@ class StarOfGroups:
 
 
 @dataclass(frozen=True)
-class TreeOfGroups:
-    """A balanced tree of groups; a process that two of them share is in no third one."""
+class TreeOfGroups(Grouping):
+    """A balanced tree of groups; a process that two of them share is in no third."""
 
     groups: int = 5
     size: int = 4
@@ -190,8 +191,8 @@ class TreeOfGroups:
             f"{self.size - 1}, since a group shares a process of its own with each one below",
         )
 
+    @override
     def generate(self, nodes: int, rng: random.Random) -> Groups:
-        """Return them; nothing is random about it."""
         _enough(self.size + (self.groups - 1) * (self.size - 1), nodes, "this tree of groups")
         tree: list[list[int]] = [list(range(self.size))]
         fresh = self.size
@@ -203,25 +204,25 @@ class TreeOfGroups:
 
 
 @dataclass(frozen=True)
-class Triangle:
+class Triangle(Grouping):
     """The paper's example: {P1, P2}, {P2, P3} and {P1, P3}."""
 
     model: ClassVar[str] = "triangle"
 
+    @override
     def generate(self, nodes: int, rng: random.Random) -> Groups:
-        """Return them; nothing is random about it."""
         _enough(3, nodes, "a triangle of groups")
         return _numbered([frozenset({0, 1}), frozenset({1, 2}), frozenset({0, 2})])
 
 
 @dataclass(frozen=True)
-class Everybody:
+class Everybody(Grouping):
     """One group of all processes."""
 
     model: ClassVar[str] = "everybody"
 
+    @override
     def generate(self, nodes: int, rng: random.Random) -> Groups:
-        """Return it; nothing is random about it."""
         return _numbered([frozenset(range(nodes))])
 
 
@@ -237,7 +238,6 @@ GROUPINGS: dict[str, type[Grouping]] = {
         Everybody,
     )
 }
-"""The groupings by name."""
 
 
 def _numbered(groups: list[frozenset[int]]) -> Groups:

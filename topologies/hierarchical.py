@@ -1,16 +1,16 @@
-"""GT-ITM's N-level hierarchical graph (`hier`).
+"""GT-ITM's N-level hierarchical graph (``hier``).
 
 A flat graph is drawn; then every node is replaced by a flat graph of the next level, and so on for
-up to five levels.  The sizes of the graphs of a level vary around their mean while the total is
-kept.  Node c in the graph that replaced node b in the graph that replaced node a is named a.b.c.
+up to five levels. The sizes of the graphs of a level vary around their mean while the total is
+kept. Node c in the graph that replaced node b in the graph that replaced node a is named a.b.c.
 The planes nest as well: scales multiply.
 
-When a node turns into a graph, each of its edges must choose a node in there, by `connection`:
+When a node turns into a graph, each of its edges must choose a node there, by ``connection``:
 
     random                  any node                                     (GT-ITM's number 0)
     least-degree-non-leaf   one with fewest links, but more than one     (1)
     least-degree            one with fewest links                        (2)
-    threshold               the first with fewer than `threshold` links  (3, broken in GT-ITM)
+    threshold               the first with fewer than ``threshold`` links  (3, broken in GT-ITM)
 
 Links are counted inside the new graph alone, so that all edges of a node choose alike.
 """
@@ -22,9 +22,11 @@ from dataclasses import asdict, dataclass
 from itertools import accumulate
 from typing import ClassVar, Literal
 
+from typing_extensions import override
+
 from . import errors
 from .errors import TopologyError
-from .graph import Graph, build_graph
+from .graph import Graph, Model, build_graph
 from .level import Domain, Level
 from .plane import Point, Sketch, distance, spread
 
@@ -34,8 +36,7 @@ CONNECTIONS: tuple[ConnectionMethod, ...] = (
     "least-degree-non-leaf",
     "least-degree",
     "threshold",
-)
-"""The ways to connect, in the order of GT-ITM's numbers."""
+)  # the ways to connect, in the order of GT-ITM's numbers
 MAX_LEVELS = 5
 
 
@@ -50,7 +51,7 @@ class _Flattened:
 
 
 @dataclass(frozen=True)
-class Hierarchical:
+class Hierarchical(Model):
     """Graphs within graphs, the top level first."""
 
     model: ClassVar[str] = "hierarchical"
@@ -78,8 +79,8 @@ class Hierarchical:
         """Number of nodes of the whole graph."""
         return math.prod(level.nodes for level in self.levels)
 
+    @override
     def generate(self, rng: random.Random) -> Graph:
-        """Draw a connected graph."""
         drawn: list[list[Domain]] = []
         flattened = _Flattened([""], [(0, 0)], [], 1)
         for depth, level in enumerate(self.levels):
@@ -141,7 +142,7 @@ class Hierarchical:
 
 
 def _policy_weights(diameters: Sequence[int]) -> list[int]:
-    """Weigh the levels so that a path never leaves a domain for a short cut.
+    """Weights of the levels with which a path never leaves a domain for a short cut.
 
     Inside the lowest domains a link weighs 1; a link of a higher level weighs more than the longest
     path below it.

@@ -1,14 +1,14 @@
 """The incomplete hypercube: an overlay for any number of nodes that keeps log n neighbours.
 
-A hypercube of D dimensions joins the numbers 0..2^D - 1 that differ in one bit.  When n is no power
+A hypercube of D dimensions joins the numbers 0..2^D - 1 that differ in one bit. When n is no power
 of two, merely leaving out the numbers from n on may leave a node with a single neighbour (as at
-n = 2^m + 1).  Here instead every missing number j is stood in for by j with its top bit cleared, a
-number that always exists, and whoever stands in takes over the neighbours of the missing:
+n = 2^m + 1). Instead, every missing number j is represented by j with its top bit cleared, a number
+that always exists, and the representative takes over the neighbours of the missing number:
 
     rep(j) = j if j < n else j - 2^(D-1),   joined: rep(a), rep(b) for all a, b that differ in a bit
 
 Friedman & Manor (2004) want "log n" neighbours and disjoint paths of such a graph without printing
-its rule; this rule gives them, and a node needs only n to work out its own neighbours.  With
+its rule; this rule gives them, and a node needs only n to work out its own neighbours. With
 D = ceil(log2 n), for n from 2: node connectivity and least degree are equal, D if n = 2^D or
 n >= 3·2^(D-2), else D - 1; the greatest degree is at most max(D, 2D - 2), the diameter at most D.
 """
@@ -19,12 +19,12 @@ from .graph import Graph
 
 
 def dimension(nodes: int) -> int:
-    """Return the number of bits that the nodes' numbers need, at least 1."""
+    """The number of bits that the nodes' numbers need, at least 1."""
     return max(1, (nodes - 1).bit_length())
 
 
 def hypercube_neighbours(node: int, nodes: int) -> set[int]:
-    """Return the neighbours of a node in the incomplete hypercube of so many nodes."""
+    """The neighbours of a node in the incomplete hypercube."""
     bits = dimension(nodes)
     top = 1 << (bits - 1)
     found = {_stand_in(node ^ (1 << k), nodes, top) for k in range(bits)}
@@ -37,7 +37,7 @@ def hypercube_neighbours(node: int, nodes: int) -> set[int]:
 
 
 def hypercube(nodes: int) -> Graph:
-    """Return the incomplete hypercube of so many nodes."""
+    """The incomplete hypercube."""
     graph: Graph = nx.empty_graph(nodes)
     for node in range(nodes):
         graph.add_edges_from((node, other) for other in sorted(hypercube_neighbours(node, nodes)))

@@ -1,4 +1,4 @@
-"""GT-ITM's specification files, as its program `itm` reads them.
+"""GT-ITM's specification files, as its program ``itm`` reads them.
 
     <geo | hier | ts> <number of graphs> [<seed>]
     geo:   <parms>
@@ -7,10 +7,10 @@
                                                            then <parms> of top, transit and stub
     <parms> = <nodes> <scale> <method> <alpha> [<beta> [<gamma>]]
 
-Blank lines and what follows a # are skipped; several such sets may follow one another.  Methods are
+Blank lines and what follows a # are skipped; several such sets may follow one another. Methods are
 numbered as in GT-ITM's source of 1996: 1 waxman-1, 2 waxman-2, 3 pure-random, 4 exponential,
 5 doar-leslie, 6 locality (its documentation has 4 and 5 the other way round), and may be named
-instead.  A seed of 0, or none, is GT-ITM's own 417890326.  GT-ITM's random numbers are its own: the
+instead. A seed of 0, or none, is GT-ITM's own 417890326. GT-ITM has its own random numbers: the
 graphs here are of the same kind, not the same.
 """
 
@@ -30,8 +30,7 @@ from .transit_stub import TransitStub
 
 DEFAULT_SEED = 417890326
 MAX_GRAPHS = 10_000
-NAMES = tuple(FLAT)
-"""Method names; GT-ITM's number of a method is its place here, counted from 1."""
+NAMES = tuple(FLAT)  # method names; GT-ITM's number of a method is its place here, counted from 1
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
     nodes scale method alpha [beta] [gamma]
 
 Hierarchical and transit–stub graphs are built of many small flat graphs; a level says how those of
-one kind are drawn.  What alpha, beta and gamma mean depends on the method: see `topologies.flat`.
+one kind are drawn. What alpha, beta and gamma mean depends on the method: see ``topologies.flat``.
 """
 
 import math
@@ -60,7 +60,7 @@ class Level:
 
     @property
     def flat(self) -> FlatModel:
-        """The flat model of this level, which by itself would need two nodes and their room."""
+        """The flat model of this level, with the two nodes and the room that it needs at least."""
         nodes = max(2, self.nodes)
         scale = max(self.scale, math.isqrt(nodes) + 1)
         return FLAT[self.method].from_gtitm(nodes, scale, self.alpha, self.beta, self.gamma)
@@ -68,11 +68,11 @@ class Level:
     def draw(
         self, rng: random.Random, nodes: int, scale: int, taken: Collection[Point] = ()
     ) -> Domain:
-        """Draw one connected domain of so many nodes, beside points that are taken."""
+        """Draw one connected domain on points that are not taken."""
         return Domain(*self.flat.draw(rng, nodes, scale, taken))
 
     def braces(self, scale: int) -> str:
-        """Write the parameters as GT-ITM does inside a graph's id."""
+        """The parameters as GT-ITM writes them inside a graph's id."""
         return self.flat.braces(self.nodes, scale)
 
 

@@ -1,6 +1,6 @@
 """What links do to packets: delay, bandwidth, queue and loss.
 
-A graph model says who is joined to whom; `Links` then gives every edge, in sorted order so that one
+A graph model says who is joined to whom; ``Links`` then gives every edge, in sorted order so that one
 seed means one network,
 
     delay_ns         propagation delay: fixed, uniform between two bounds, or from the edge's length
@@ -9,7 +9,7 @@ seed means one network,
     loss             probability that a packet is lost on the link
 
 The defaults are those of Friedman & Manor (2004): delays uniform between 0 and 1 ms, 10 Mbit/s,
-neither overflow nor loss.  Both directions of a link are alike.
+neither overflow nor loss. Both directions of a link are alike.
 """
 
 import random
@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from . import errors
 from .graph import Graph
 
-Range = float | tuple[float, float]
-"""One number for all links, or the bounds of a uniform distribution."""
+Range = (
+    float | tuple[float, float]
+)  # the same for all links, or the bounds of a uniform distribution
 
 
 @dataclass(frozen=True)

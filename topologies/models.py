@@ -1,26 +1,12 @@
 """The registry of graph models: the names that an experiment may give."""
 
-import random
-from typing import ClassVar, Protocol
-
 from .channels import ExponentialChannels
 from .files import File
 from .flat import DoarLeslie, Exponential, Locality, PureRandom, Waxman1, Waxman2
-from .graph import Graph
+from .graph import Model
 from .hierarchical import Hierarchical
 from .textbook import GridGraph, LineGraph, RingGraph, StarGraph
 from .transit_stub import TransitStub
-
-
-class Model(Protocol):
-    """A graph model: a frozen dataclass of its parameters that can draw a graph."""
-
-    model: ClassVar[str]
-
-    def generate(self, rng: random.Random) -> Graph:
-        """Return a connected graph as described in `topologies.graph`."""
-        ...
-
 
 MODELS: dict[str, type[Model]] = {
     kind.model: kind
@@ -41,4 +27,3 @@ MODELS: dict[str, type[Model]] = {
         ExponentialChannels,
     )
 }
-"""The models by name."""

@@ -1,21 +1,23 @@
-"""Overlay graphs: who talks to whom among n processes, whatever the network below looks like.
+"""Overlay graphs: the neighbours of each of n processes, whatever the network below looks like.
 
 A flooding protocol is as fast as its overlay's diameter, as frugal as it has few links (a flooded
 message crosses 2·links - (n - 1) of them) and survives as many crashes as its node connectivity
 less one:
 
-    hypercube   log n neighbours, log n diameter, log n connectivity: see `topologies.hypercube`
+    hypercube   log n neighbours, log n diameter, log n connectivity: see ``topologies.hypercube``
     ring        fewest links that survive a crash, greatest diameter
-    tree        fewest links of all, survives none; every node but the leaves has `arity` children
-    complete    one hop to everybody, n(n-1)/2 links
-    regular     a random graph in which everybody has `degree` neighbours
+    tree        fewest links of all, survives none; every node but the leaves has ``arity`` children
+    complete    one hop to every process, n(n-1)/2 links
+    regular     a random graph in which every process has ``degree`` neighbours
 """
 
 import random
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import networkx as nx
+from typing_extensions import override
 
 from . import errors
 from .errors import TopologyError
@@ -24,43 +26,43 @@ from .hypercube import hypercube
 from .plane import MAX_TRIES
 
 
-class OverlayModel(Protocol):
+class OverlayModel(ABC):
     """A rule that gives an overlay for any number of processes."""
 
     model: ClassVar[str]
 
+    @abstractmethod
     def generate(self, nodes: int, rng: random.Random) -> Graph:
-        """Return a connected graph of nodes 0..nodes-1."""
-        ...
+        """Draw a connected graph of nodes 0..nodes-1; whatever is random comes from ``rng``."""
 
 
 @dataclass(frozen=True)
-class Hypercube:
+class Hypercube(OverlayModel):
     """The incomplete hypercube."""
 
     model: ClassVar[str] = "hypercube"
 
+    @override
     def generate(self, nodes: int, rng: random.Random) -> Graph:
-        """Return the hypercube; nothing is random about it."""
         errors.at_least("nodes", nodes, 1)
         return hypercube(nodes)
 
 
 @dataclass(frozen=True)
-class RingOverlay:
-    """Everybody has two neighbours (of two processes, each has the other)."""
+class RingOverlay(OverlayModel):
+    """Every process has two neighbours (one, if there are two processes)."""
 
     model: ClassVar[str] = "ring"
 
+    @override
     def generate(self, nodes: int, rng: random.Random) -> Graph:
-        """Return the ring; nothing is random about it."""
         errors.at_least("nodes", nodes, 1)
         graph: Graph = nx.cycle_graph(nodes) if nodes > 2 else nx.path_graph(nodes)
         return graph
 
 
 @dataclass(frozen=True)
-class TreeOverlay:
+class TreeOverlay(OverlayModel):
     """A balanced tree: the children of i are arity·i + 1 … arity·i + arity."""
 
     model: ClassVar[str] = "tree"
@@ -69,29 +71,29 @@ class TreeOverlay:
     def __post_init__(self) -> None:
         errors.at_least("arity", self.arity, 1)
 
+    @override
     def generate(self, nodes: int, rng: random.Random) -> Graph:
-        """Return the tree; nothing is random about it."""
         errors.at_least("nodes", nodes, 1)
         graph: Graph = nx.full_rary_tree(self.arity, nodes)
         return graph
 
 
 @dataclass(frozen=True)
-class Complete:
-    """Everybody is a neighbour of everybody."""
+class Complete(OverlayModel):
+    """Every process is a neighbour of every other."""
 
     model: ClassVar[str] = "complete"
 
+    @override
     def generate(self, nodes: int, rng: random.Random) -> Graph:
-        """Return the complete graph; nothing is random about it."""
         errors.at_least("nodes", nodes, 1)
         graph: Graph = nx.complete_graph(nodes)
         return graph
 
 
 @dataclass(frozen=True)
-class Regular:
-    """A random graph of equal degrees, drawn until connected; degree 3 or more does so at once."""
+class Regular(OverlayModel):
+    """A random graph of equal degrees, drawn until connected; with degree 3 or more, usually once."""
 
     model: ClassVar[str] = "regular"
     degree: int = 4
@@ -99,8 +101,8 @@ class Regular:
     def __post_init__(self) -> None:
         errors.at_least("degree", self.degree, 1)
 
+    @override
     def generate(self, nodes: int, rng: random.Random) -> Graph:
-        """Draw a connected regular graph."""
         self._check(nodes)
         for _ in range(MAX_TRIES):
             drawn = nx.random_regular_graph(self.degree, nodes, seed=rng)
@@ -133,4 +135,3 @@ class Regular:
 OVERLAYS: dict[str, type[OverlayModel]] = {
     kind.model: kind for kind in (Hypercube, RingOverlay, TreeOverlay, Complete, Regular)
 }
-"""The overlays by name."""

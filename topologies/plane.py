@@ -1,12 +1,12 @@
 """Points on a grid and random edges between them: the ground of every GT-ITM graph.
 
 GT-ITM puts every node on an integer point of a square, 0..scale-1 each way and no two nodes on
-one point, and then tosses a coin for each pair.  A `Sketch` is one such toss; it becomes a
-`networkx.Graph` only when it has turned out connected, since most of the work of a sparse model
+one point, and then tosses a coin for each pair. A ``Sketch`` is one such toss; it becomes a
+``networkx.Graph`` only when it has turned out connected, since most of the work of a sparse model
 is in the sketches that are thrown away.
 
-All randomness comes from the `random.Random` that the caller hands in.  Arrays are drawn by a
-`RandomState` seeded from it: the one NumPy generator whose stream is promised never to change,
+All randomness comes from the ``random.Random`` that the caller hands in. Arrays are drawn by a
+``RandomState`` seeded from it: the one NumPy generator whose stream is promised never to change,
 so that one seed means one graph whatever NumPy's version.
 """
 
@@ -23,8 +23,7 @@ from .graph import Edge
 Floats = NDArray[np.float64]
 Point = tuple[int, int]
 
-MAX_TRIES = 1000
-"""How often a graph is drawn anew until it is connected; GT-ITM itself never gives up."""
+MAX_TRIES = 1000  # draws until a graph is connected; GT-ITM itself never gives up
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class Sketch:
 
     @property
     def isolated(self) -> int:
-        """Number of nodes that miss a link (a node all alone misses none)."""
+        """Number of nodes without a link, in a graph of more than one node."""
         return self.degrees().count(0) if len(self.points) > 1 else 0
 
     def degrees(self) -> list[int]:
@@ -70,13 +69,13 @@ def _reachable(neighbours: Sequence[Sequence[int]]) -> set[int]:
 
 
 def uniforms(rng: random.Random, count: int) -> Floats:
-    """Draw count numbers uniformly from [0, 1)."""
+    """Numbers drawn uniformly from [0, 1)."""
     words = [rng.getrandbits(32) for _ in range(8)]
     return np.random.RandomState(words).random_sample(count)
 
 
 def place(rng: random.Random, nodes: int, scale: int, taken: Collection[Point] = ()) -> list[Point]:
-    """Choose distinct grid points, one for each node, from those that are not taken."""
+    """Distinct grid points, one for each node, drawn from those that are not taken."""
     cells: Sequence[int] = range(scale * scale)
     if taken:
         cells = [cell for cell in cells if divmod(cell, scale) not in taken]
@@ -89,7 +88,7 @@ def distance(a: Point, b: Point) -> float:
 
 
 def spread(rng: random.Random, count: int, mean: int) -> list[int]:
-    """Vary sizes around a mean, keeping the total; no size falls below 1.
+    """Random sizes around a mean that keep the total; none is below 1.
 
     As in GT-ITM: three times as many steps as there are sizes, each taking 1 from one and giving
     it to another.

@@ -2,12 +2,12 @@
 
 Both must send a packet over the same links, so routes follow from the graph alone: the tree of a
 root holds, for each node, the parent on its shortest path to the root, and among parents that are
-equally near the one with the smallest number.  Neither the order in which edges were entered nor
-that of a search has a say.  By `hops` all links count alike; by `delay` the sum of `delay_ns`
-counts, and among equal sums the fewer hops (so that links without delay make no cycles).
+equally near the one with the smallest number. Neither the order of the edges nor that of a search
+matters. By ``hops`` all links count alike; by ``delay`` the sum of ``delay_ns`` counts, and among
+equal sums the fewer hops (so that links without delay make no cycles).
 
 A unicast packet for d goes from v to parent[v] in the tree of d; a multicast of s goes down the
-tree of s.  A tree is a list: parent[root] is root itself, and -1 marks a node that has no path.
+tree of s. A tree is a list: parent[root] is root itself, and -1 marks a node that has no path.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,26 +19,25 @@ from .errors import TopologyError
 from .graph import Graph
 
 Metric = Literal["hops", "delay"]
-RoutingTree = list[int]
-"""Each node's parent towards the root; the root's is itself, -1 where there is no path."""
+RoutingTree = list[int]  # each node's parent towards the root
 
 UNREACHED = -1
 
 
 def shortest_path_tree(graph: Graph, root: int, metric: Metric = "hops") -> RoutingTree:
-    """Return the tree of shortest paths to a root."""
+    """The tree of shortest paths to a root."""
     errors.require(root in graph, f"root = {root} is out of range: nodes are 0 to {len(graph) - 1}")
     return _searcher(graph, metric)(root)
 
 
 def shortest_path_trees(graph: Graph, metric: Metric = "hops") -> list[RoutingTree]:
-    """Return the trees of all roots, in the order of the roots."""
+    """The trees of all roots, in the order of the roots."""
     search = _searcher(graph, metric)
     return [search(root) for root in range(len(graph))]
 
 
 def path(tree: Sequence[int], node: int) -> list[int]:
-    """Return the way from a node to the root, both included."""
+    """The path from a node to the root, both included."""
     if tree[node] == UNREACHED:
         raise TopologyError(f"node {node} has no path to the root of this tree")
     way = [node]
@@ -49,7 +48,7 @@ def path(tree: Sequence[int], node: int) -> list[int]:
 
 
 def children(tree: Sequence[int]) -> list[list[int]]:
-    """Return, for each node, the nodes to which it passes a multicast on, in ascending order."""
+    """For each node the nodes to which it forwards a multicast, in ascending order."""
     result: list[list[int]] = [[] for _ in tree]
     for node, parent in enumerate(tree):
         if parent not in (node, UNREACHED):

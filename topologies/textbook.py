@@ -11,16 +11,15 @@ from dataclasses import asdict, dataclass
 from typing import ClassVar
 
 import networkx as nx
+from typing_extensions import override
 
 from . import errors
-from .graph import Graph, build_graph
+from .graph import Graph, Model, build_graph
 
 SPACING = 10.0
 
 
-class _Textbook:
-    model: ClassVar[str]
-
+class _Textbook(Model):
     def _build(self, plain: Graph, points: Sequence[tuple[float, float]]) -> Graph:
         return build_graph(
             [str(node) for node in range(len(points))],
@@ -47,8 +46,8 @@ class LineGraph(_Textbook):
     def __post_init__(self) -> None:
         errors.at_least("nodes", self.nodes, 2)
 
+    @override
     def generate(self, rng: random.Random) -> Graph:
-        """Return the line; nothing is random about it."""
         return self._build(
             nx.path_graph(self.nodes), [(SPACING * k, 0.0) for k in range(self.nodes)]
         )
@@ -64,8 +63,8 @@ class RingGraph(_Textbook):
     def __post_init__(self) -> None:
         errors.at_least("nodes", self.nodes, 3)
 
+    @override
     def generate(self, rng: random.Random) -> Graph:
-        """Return the ring; nothing is random about it."""
         radius = SPACING / (2 * math.sin(math.pi / self.nodes))
         return self._build(nx.cycle_graph(self.nodes), _circle(self.nodes, radius))
 
@@ -80,8 +79,8 @@ class StarGraph(_Textbook):
     def __post_init__(self) -> None:
         errors.at_least("nodes", self.nodes, 2)
 
+    @override
     def generate(self, rng: random.Random) -> Graph:
-        """Return the star; nothing is random about it."""
         points = [(0.0, 0.0), *_circle(self.nodes - 1, SPACING)]
         return self._build(nx.star_graph(self.nodes - 1), points)
 
@@ -104,8 +103,8 @@ class GridGraph(_Textbook):
         """Number of nodes."""
         return self.rows * self.columns
 
+    @override
     def generate(self, rng: random.Random) -> Graph:
-        """Return the grid; nothing is random about it."""
         plain = nx.convert_node_labels_to_integers(nx.grid_2d_graph(self.rows, self.columns))
         places = [divmod(node, self.columns) for node in range(self.nodes)]
         return self._build(plain, [(SPACING * c, SPACING * (self.rows - 1 - r)) for r, c in places])

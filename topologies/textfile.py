@@ -1,4 +1,4 @@
-"""Reading a text file by its meaningful lines, so that each complaint can name file and line."""
+"""Text files as lines of words, so that each error can name file and line."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,17 +16,17 @@ class TextLine:
     words: tuple[str, ...]
 
     def error(self, message: str) -> TopologyError:
-        """Make an error that says where."""
+        """An error that names file and line."""
         return TopologyError(f"{self.file}, line {self.number}: {message}")
 
     def word(self, position: int, what: str) -> str:
-        """Return a word, which must be there."""
+        """A word, which must be there."""
         if position >= len(self.words):
             raise self.error(f"{what} is missing: it must be word {position + 1} of the line")
         return self.words[position]
 
     def integer(self, position: int, what: str) -> int:
-        """Return a word as a whole number."""
+        """A word as a whole number."""
         word = self.word(position, what)
         try:
             return int(word)
@@ -34,7 +34,7 @@ class TextLine:
             raise self.error(f"{what} must be a whole number, not {word!r}") from None
 
     def real(self, position: int, what: str) -> float:
-        """Return a word as a number."""
+        """A word as a number."""
         word = self.word(position, what)
         try:
             return float(word)
@@ -43,7 +43,7 @@ class TextLine:
 
 
 def lines_of(text: str, file: str, comment: str = "") -> Iterator[TextLine]:
-    """Yield the lines that are neither blank nor comment, and at last an empty one for the end."""
+    """The lines that are neither blank nor comment, and an empty one for the end."""
     number = 0
     for number, line in enumerate(text.splitlines(), 1):
         words = tuple((line.split(comment)[0] if comment else line).split())
@@ -53,7 +53,7 @@ def lines_of(text: str, file: str, comment: str = "") -> Iterator[TextLine]:
 
 
 def read_text(path: str | Path) -> str:
-    """Return a file's text."""
+    """A file's text."""
     try:
         return Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError as error:

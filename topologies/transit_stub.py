@@ -1,18 +1,18 @@
-"""GT-ITM's transit–stub graph (`ts`): backbones, and the networks that hang on them.
+"""GT-ITM's transit–stub graph (``ts``): backbones, and the networks attached to them.
 
 The top level is a flat graph whose nodes stand for transit domains; each becomes a flat graph of
-transit nodes; on each of those hang stub domains, flat graphs too, by one edge each.  Edges between
-transit domains join random nodes of theirs, two for each pair of neighbouring domains since GT-ITM
-enters them once a direction (or one, if both hit the same nodes).  At last come the extra edges:
-transit to stub, to a stub that hangs elsewhere, and stub to stub.
+transit nodes; each of those has stub domains, flat graphs too, attached by one edge each. Edges
+between transit domains join random nodes of theirs, two for each pair of neighbouring domains since
+GT-ITM enters them once a direction (or one, if both hit the same nodes). The extra edges come last:
+transit to stub, to a stub that is attached elsewhere, and stub to stub.
 
-Sizes vary around their means, the total T·Nt·(1 + S·Ns) is kept.  Transit nodes are named
-`T:domain.node`, stub nodes `S:domain.node/stub.node`.  The plane has 80 grid points for each node, a
+Sizes vary around their means, the total T·Nt·(1 + S·Ns) is kept. Transit nodes are named
+``T:domain.node``, stub nodes ``S:domain.node/stub.node``. The plane has 80 grid points for each node, a
 stub's square in it 16; the scales given are not used.
 
-Slips of GT-ITM are not repeated: there all transit domains but the first are drawn with the stubs'
-parameters, nodes of different domains may share a point, and squares are made for stubs far larger
-than there are, so that stubs overlap and their links are as long as the backbone's.
+Errors of GT-ITM are not repeated: there all transit domains but the first are drawn with the stubs'
+parameters, nodes of different domains may share a point, and a stub's square is made for far more
+nodes than it has, so that stubs overlap and their links are as long as the backbone's.
 """
 
 import math
@@ -22,15 +22,17 @@ from collections.abc import Collection
 from dataclasses import asdict, dataclass, field
 from typing import ClassVar
 
+from typing_extensions import override
+
 from . import errors
 from .errors import TopologyError
-from .graph import Graph, build_graph
+from .graph import Graph, Model, build_graph
 from .level import Domain, Level
 from .plane import MAX_TRIES, Point, distance, spread
 
 
 @dataclass(frozen=True)
-class TransitStub:
+class TransitStub(Model):
     """Transit domains joined to one another, with stub domains around their nodes."""
 
     model: ClassVar[str] = "transit-stub"
@@ -59,8 +61,8 @@ class TransitStub:
         plane = round(math.sqrt(80.0 * self.nodes))
         return plane, (round(plane / 2) + 1) // 2 * 2, _stub_side(self.stub.nodes)
 
+    @override
     def generate(self, rng: random.Random) -> Graph:
-        """Draw a connected graph."""
         drawing = _Drawing(self, rng)
         drawing.draw()
         weights = _policy_weights(*drawing.diameters)
@@ -88,7 +90,7 @@ class TransitStub:
 
 
 def _policy_weights(top: int, transit: int, stub: int) -> dict[str, int]:
-    """Weigh links from the diameters so that paths respect the domains.
+    """Weights of links, from the diameters, with which paths respect the domains.
 
     A path between nodes of one domain stays inside, and none crosses a stub on its way.
     """
@@ -110,12 +112,11 @@ class _Drawing:
     names: list[str] = field(default_factory=list)
     points: list[Point] = field(default_factory=list)
     links: dict[tuple[int, int], tuple[float, str]] = field(default_factory=dict)
-    domains: list[list[int]] = field(default_factory=list)
-    """The nodes of each transit domain."""
+    domains: list[list[int]] = field(default_factory=list)  # the nodes of each transit domain
+    # for each stub node the transit node that its stub is attached to, and the stub's number there
     stub_of: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """For each stub node the transit node that its stub hangs on, and the stub's number there."""
+    # the greatest at the top, in transit domains and in stubs
     diameters: list[int] = field(default_factory=lambda: [0, 0, 0])
-    """The greatest at the top, in transit domains and in stubs."""
     tries: int = 1
 
     def draw(self) -> None:
@@ -164,7 +165,7 @@ class _Drawing:
         raise TopologyError("stub: the plane is too crowded here, fewer or smaller stubs would do")
 
     def _taken(self, corner: Point, side: int) -> set[Point]:
-        """Return the points in a square, seen from its corner, that have a node already."""
+        """The points in a square, relative to its corner, that already have a node."""
         left, low = corner
         return {
             (x - left, y - low)
@@ -173,7 +174,7 @@ class _Drawing:
         }
 
     def _settle(self, depth: int, size: int, side: int, corner: Point, prefix: str) -> list[int]:
-        """Draw a domain on the free points of a square, and enter it."""
+        """Draw a domain on the free points of a square, and add it; its nodes."""
         sketch = self._domain(depth, size, side, self._taken(corner, side)).sketch
         base = len(self.points)
         self.names += [f"{prefix}{k}" for k in range(size)]
@@ -193,7 +194,7 @@ class _Drawing:
         return domain
 
     def _link(self, i: int, j: int, kind: str) -> bool:
-        """Enter a link unless there is one; say whether it is new."""
+        """Add a link unless there is one; whether it is new."""
         key = min(i, j), max(i, j)
         new = key not in self.links
         if new:
@@ -222,7 +223,7 @@ class _Drawing:
 
 
 def _stub_side(nodes: int) -> int:
-    """Return the side of a stub's square: 16 grid points for each node."""
+    """The side of a stub's square: 16 grid points for each node."""
     return round(math.sqrt(16.0 * nodes))
 
 
