@@ -1,8 +1,14 @@
-"""Protocols with one realistic mistake each: exercises in finding it, and a test of whatever checks.
+"""Protocols with one realistic mistake each: exercises in finding it, and a test of every checker.
 
-They are not among ``PROTOCOLS``, so that nobody runs one by accident. Each says in its docstring
-which rule it breaks; ``testbed explore --protocol broken-…`` draws what comes of it, or, if it is of a
-protocol that may lose messages, ``testbed fuzz`` finds it.
+Each class says in its docstring which rule it breaks. There are three kinds:
+
+    BROKEN           protocols that an experiment, ``testbed explore`` and ``testbed fuzz`` take by name
+                     (``broken-…``); they are not among ``PROTOCOLS``, so that none is run by accident
+    BROKEN_RINGS     variants of a part of the cluster, the ring of tickets (``tickets``) and the
+    BROKEN_LEASES    leases (``leases``), with no name of their own: the searches of
+                     ``testbed.explore.tickets`` and the tests run them in place of the part
+    cluster.Reset    breaks a promise about tickets that only ``testbed check`` sees, and only in a
+                     cluster whose tickets change hands; such a run is set up by the tests
 """
 
 from ..base import Protocol

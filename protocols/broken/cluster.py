@@ -12,10 +12,10 @@ from ..cluster.events import Event
 
 
 class TooLate(Cluster):
-    """Delivers what it has asked for, whenever the answer comes.
+    """Delivers a recovered event, however late it comes.
 
-    Broken rule: nothing is delivered after an event that it precedes. An answer that comes when
-    time_to_recover is over finds that what waited for it has been delivered.
+    Broken rule: nothing is delivered after an event that it precedes. When an answer comes after
+    ``time_to_recover``, the event that waited for it has been delivered.
     """
 
     name: ClassVar[str] = "broken-too-late"
@@ -29,7 +29,7 @@ class TooLate(Cluster):
 
 
 class Unsorted(Cluster):
-    """Delivers what has waited long enough, and its past, in the order in which it came.
+    """Delivers an event that has waited long enough, and its past, in the order of arrival.
 
     Broken rule: the past of an event is delivered in causal order.
     """
@@ -45,10 +45,10 @@ class Unsorted(Cluster):
 
 
 class Reset(Cluster):
-    """Begins to count anew with a ticket that it has got from somebody else.
+    """Restarts the numbers of a ticket that it got from another process.
 
-    Broken rule: a ticket's clock entry only ever grows. What the owner before has sent then seems to
-    come after what the new owner has sent, and may be delivered after it.
+    Broken rule: a ticket's clock entry only ever grows. Events of the previous owner then seem to
+    happen after those of the new one, and may be delivered after them.
     """
 
     name: ClassVar[str] = "broken-reset"

@@ -11,11 +11,11 @@ from ..phases import PhaseMessage, Phases, Resynch
 
 
 class Unstamped(Phases):
-    """Messages and resynchs carry no stamp; receivers count on (section 3.3 of the paper).
+    """Messages and resynchs carry no stamp; receivers count instead (section 3.3 of the paper).
 
-    Broken rule: a message carries its phase. The paper has it that a process that is behind is so
-    by one phase, so that every resynch is one phase on from what was expected. That holds as long
-    as all proceed in step. Whoever hears of a later phase before the earlier ones jumps further.
+    Broken rule: a message carries its phase. The paper says that a process is never behind by more
+    than one phase, so that every resynch is one phase after the expected one. That holds as long as
+    all proceed in step; a process that hears of a later phase first jumps further.
     """
 
     name: ClassVar[str] = "broken-unstamped"
@@ -30,10 +30,10 @@ class Unstamped(Phases):
 
 
 class ArrivalOrder(MostefaouiRaynal):
-    """Delivers what becomes deliverable together as it comes to hand.
+    """Delivers messages that become deliverable together in any order.
 
-    Broken rule: GS4 delivers in the order of the stamps. One resynch may be all that a message and
-    its answer waited for.
+    Broken rule: GS4 delivers in the order of the stamps. A message and its answer may both have
+    waited for the same resynch.
     """
 
     name: ClassVar[str] = "broken-arrival-order"
@@ -44,7 +44,7 @@ class ArrivalOrder(MostefaouiRaynal):
 
 
 class OwnGroups(MostefaouiRaynal):
-    """Knows of its own groups only, whatever the graph of groups (section 4.3 of the paper).
+    """Learns of its own groups only, whatever the graph of groups (section 4.3 of the paper).
 
     Broken rule: line 11, K[y] := max(K[y], m.K[y]) for groups y that the process is not in. Without
     it messages are stamped as if they carried the entries of their sender's groups alone.

@@ -11,9 +11,9 @@ from ..cluster.tickets.messages import RingMember
 
 
 class LateVotes(Leases):
-    """Counts every ALIVE that arrives, whichever poll it answers, for a lease from the last poll.
+    """Counts every ALIVE as an answer to the latest poll.
 
-    Broken rule: a lease begins when the poll was sent that is answered. A slow link keeps a member
+    Broken rule: a lease begins when the poll that is answered was sent. A slow link keeps a member
     alive whose voters have long refused it.
     """
 
@@ -26,9 +26,9 @@ class LateVotes(Leases):
 
 
 class SleepWalker(Leases):
-    """Uses its ticket until it notices that the lease is over.
+    """Uses its ticket until it notices that the lease has run out.
 
-    Broken rule: the lease is looked at before every use. It takes a pause.
+    Broken rule: the lease is checked before every use. A paused process breaks it.
     """
 
     @override
@@ -37,9 +37,9 @@ class SleepWalker(Leases):
 
 
 class NoQuarantine(Leases):
-    """Gives the tickets of those that it has excluded away at once.
+    """Assigns the tickets of excluded members at once.
 
-    Broken rule: a temporary coordinator waits until their leases are over.
+    Broken rule: a temporary coordinator waits until their leases have run out.
     """
 
     @override
@@ -49,9 +49,9 @@ class NoQuarantine(Leases):
 
 
 class FickleVoter(Leases):
-    """Acknowledges an exclusion and votes for the excluded as before.
+    """Acknowledges an exclusion and goes on voting for the excluded member.
 
-    Broken rule: a voter that has sent ACKCOORD refuses its vote. Messages that are late are enough.
+    Broken rule: a voter that has sent ACKCOORD refuses its vote. Late messages are enough.
     """
 
     @override
@@ -63,8 +63,7 @@ class FickleVoter(Leases):
 class Presumptuous(Leases):
     """Excludes on the word of a single voter, which may be itself.
 
-    Broken rule: so many voters must refuse that too few are left. It takes a network that is cut in
-    two.
+    Broken rule: enough voters must refuse that too few are left. It takes a partition.
     """
 
     @override
@@ -77,9 +76,10 @@ class Presumptuous(Leases):
 
 
 class Obedient(Leases):
-    """Takes the voters that its predecessor proposes without the old ones' consent.
+    """Adopts the voters that its predecessor proposes without the old ones' consent.
 
-    Broken rule, and the paper's UPDATE: L := R. Whoever excludes it may ask the old voters only.
+    Broken rule: both the old and the new voters agree. This is the paper's UPDATE, L := R; a process
+    that excludes this one may ask the old voters only.
     """
 
     @override

@@ -15,8 +15,8 @@ from ..wire import Message
 class Printed(Overlay):
     """The figure as printed: deliver, then forward.
 
-    Broken rule: deliver last. An application that answers while it is being delivered to sends its
-    answer ahead of the question. As long as nobody does, nothing is wrong.
+    Broken rule: deliver last. An application that answers during the delivery sends its answer ahead
+    of the question. As long as none does, nothing is wrong.
     """
 
     name: ClassVar[str] = "broken-printed"
@@ -33,8 +33,8 @@ class Printed(Overlay):
 class Higher(Overlay):
     """Forwards only to neighbours with higher numbers, to save messages.
 
-    Broken rule: forward to *all* neighbours but the one it came from. On three processes everybody
-    still gets everything from its source; it is the order that is lost.
+    Broken rule: forward to *all* neighbours but the one it came from. Of three processes each still
+    gets everything from its source; only the order is lost.
     """
 
     name: ClassVar[str] = "broken-higher"
@@ -49,10 +49,10 @@ class Higher(Overlay):
 
 
 class Stingy(Overlay):
-    """Does not forward what came from its source itself, whose neighbours all have it.
+    """Does not forward what came directly from its source, whose neighbours all get it.
 
-    Broken rule: *every* first copy is forwarded. The neighbours of the source will have it, but not
-    ahead of the answer; and who is further away never will.
+    Broken rule: *every* first copy is forwarded. The neighbours of the source get it, but perhaps
+    after the answer; processes further away never do.
     """
 
     name: ClassVar[str] = "broken-stingy"
@@ -70,8 +70,8 @@ class Stingy(Overlay):
 class Echo(Overlay):
     """Takes every copy for a new message.
 
-    Broken rule: what is not above ``seen`` is dropped. One message on three processes goes round for
-    ever.
+    Broken rule: what is not above ``seen`` is dropped. One message among three processes circulates
+    forever.
     """
 
     name: ClassVar[str] = "broken-echo"
@@ -83,10 +83,10 @@ class Echo(Overlay):
 
 
 class Newest(Overlay):
-    """Recognises a copy of the newest message of a source only.
+    """Recognises duplicates of a source's newest message only.
 
-    Broken rule: a number *not above* ``seen`` is a duplicate, not only one that equals it. It takes
-    two messages of one source, the first of which comes back by a longer way.
+    Broken rule: a number *not above* ``seen`` is a duplicate, not only an equal one. It takes two
+    messages of one source, the first of which comes back by a longer path.
     """
 
     name: ClassVar[str] = "broken-newest"
@@ -122,10 +122,10 @@ class Forgetful(Overlay):
 
 
 class Lazy(Overlay):
-    """Gathers what is to be forwarded, and forwards it a millisecond later.
+    """Batches what is to be forwarded, and forwards it a millisecond later.
 
     Broken rule: forward *before* delivering. An answer within that millisecond is ahead of the
-    question, on the same channels.
+    question on the same channels.
     """
 
     name: ClassVar[str] = "broken-lazy"

@@ -1,4 +1,4 @@
-"""The ring of tickets with mistakes: Algorithm 1 as it is printed, and one mistake at a time."""
+"""The ring of tickets with mistakes: Algorithm 1 as printed, and one mistake at a time."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ..cluster.tickets.ring import Ring
 
 
 class Hasty(Ring):
-    """Serves the next CJOIN while the joiner before is not linked.
+    """Serves the next CJOIN before the previous joiner is linked.
 
     Broken rule: the parent waits for LINKED. The joiners' NEWSUCC race for one successor, which may
-    end with a predecessor that does not serve its CLEAVE: it never gets out.
+    end with a predecessor that does not serve its CLEAVE: it can never leave.
     """
 
     @property
@@ -29,10 +29,10 @@ class Hasty(Ring):
 
 
 class AnySuccessor(Hasty):
-    """Is hasty, and takes whoever sends ACKSUCC for its successor.
+    """Is hasty, and takes any sender of ACKSUCC for its successor.
 
-    Broken rule: ACKSUCC assigns nothing. One that is late puts a former successor back, and the
-    tickets between are given away a second time. Who waits for LINKED never gets a late one.
+    Broken rule: ACKSUCC assigns nothing. A late one restores a former successor, and the tickets
+    between are assigned twice. A process that waits for LINKED never gets a late one.
     """
 
     def successor_acknowledged(self, sender: int) -> TicketEffects:
@@ -48,8 +48,8 @@ class AnySuccessor(Hasty):
 class Clinging(Ring):
     """Uses its ticket until its CLEAVE is acknowledged.
 
-    Broken rule: a leaver stops when it sends CLEAVE. Its predecessor may have given the ticket to
-    another before the acknowledgement arrives.
+    Broken rule: a leaver stops when it sends CLEAVE. Its predecessor may have assigned the ticket to
+    another process before the acknowledgement arrives.
     """
 
     @override
@@ -70,7 +70,7 @@ class Clinging(Ring):
 
 
 class Forgetting(Ring):
-    """Begins to count anew with a ticket that another has used.
+    """Restarts the sequence numbers of a ticket that another process has used.
 
     Broken rule: the last sequence number is handed on. Two events get the same name.
     """
@@ -82,10 +82,10 @@ class Forgetting(Ring):
 
 
 class Undated(Ring):
-    """Serves any CLEAVE of its successor, also one from when that was a member before.
+    """Serves any CLEAVE of its successor, also one from an earlier membership.
 
-    Broken rule: CLEAVE says which time the leaver is a member. It takes two processes that leave
-    together, come back and are neighbours again.
+    Broken rule: CLEAVE names the membership that ends. It takes two processes that leave together,
+    come back and are neighbours again.
     """
 
     @override
@@ -96,10 +96,10 @@ class Undated(Ring):
 
 
 class PrintedRing(AnySuccessor, Clinging):
-    """Algorithm 1 as it is printed, but for the base cases, which it does not have.
+    """Algorithm 1 as printed, plus the base cases, which it lacks.
 
-    A joiner is a coordinator as soon as it is accepted, nobody waits for LINKED, ACKSUCC assigns a
-    successor, and a leaver keeps its ticket until the acknowledgement.
+    A joiner is a coordinator as soon as it is accepted, no parent waits for LINKED, ACKSUCC assigns
+    a successor, and a leaver keeps its ticket until the acknowledgement.
     """
 
     @override

@@ -13,9 +13,9 @@ from ..wire import MessageId
 
 
 class Impatient(Timestamp):
-    """Delivers whatever arrives, as it arrives.
+    """Delivers every message on arrival.
 
-    Broken rule: a message waits for what it depends on. Two messages on three processes: the answer
+    Broken rule: a message waits for its causal past. Two messages among three processes: the answer
     overtakes the question. With channels that are not FIFO, two processes are enough.
     """
 
@@ -27,10 +27,10 @@ class Impatient(Timestamp):
 
 
 class FifoOnly(Timestamp):
-    """Looks at the entry of the source alone.
+    """Looks at the source's entry only.
 
     Broken rule: m.T[k] <= T[k] for all other k. What is left is FIFO order, whatever the channels;
-    two messages on three processes, the relay triangle, tell it from causal order.
+    two messages among three processes, the relay triangle, tell it from causal order.
     """
 
     name: ClassVar[str] = "broken-fifo-only"
@@ -43,7 +43,7 @@ class FifoOnly(Timestamp):
 
 
 class NoFifo(Timestamp):
-    """Looks at all entries but the source's own, trusting in FIFO channels.
+    """Looks at all entries but the source's own, relying on FIFO channels.
 
     Broken rule: m.T[s] = T[s] + 1. Channels do not help: two messages of one process that both wait
     for a third become deliverable together, and the newer may go first. Three messages, three
@@ -61,7 +61,7 @@ class NoFifo(Timestamp):
 
 
 class OffByOne(Timestamp):
-    """Is content if at most one message of each other process is missing.
+    """Accepts a message although one message of each other process is missing.
 
     Broken rule: m.T[k] <= T[k], read as m.T[k] <= T[k] + 1, which is right for the source alone.
     """
@@ -76,10 +76,10 @@ class OffByOne(Timestamp):
 
 
 class NoRescan(Timestamp):
-    """Never looks again at what it keeps.
+    """Never looks at its hold-back queue again.
 
-    Broken rule: after a delivery, the buffer is searched. No message is out of order; one that once
-    had to wait is never delivered at all.
+    Broken rule: after a delivery the hold-back queue is searched. No message is out of order, but
+    one that was held back is never delivered.
     """
 
     name: ClassVar[str] = "broken-no-rescan"
@@ -91,10 +91,10 @@ class NoRescan(Timestamp):
 
 
 class SinglePass(Timestamp):
-    """Looks through what it keeps once after an arrival.
+    """Searches its hold-back queue once after an arrival.
 
-    Broken rule: the search is repeated until it finds nothing more. It takes a chain of three, whose
-    last two arrive in the wrong order before the first, for one to stay behind.
+    Broken rule: the search is repeated until it finds nothing more. Of a chain of three messages
+    whose last two arrive in the wrong order before the first, one is never delivered.
     """
 
     name: ClassVar[str] = "broken-single-pass"
@@ -112,10 +112,10 @@ class SinglePass(Timestamp):
 
 
 class Merge(Timestamp):
-    """Takes the maximum of its own vector and a message's when that arrives.
+    """Merges a message's vector into its own on arrival.
 
-    Broken rule: T counts what was *delivered*. So are clocks merged, but here it makes messages that
-    are still on their way look delivered: others go first, and they are dropped as duplicates.
+    Broken rule: T counts what was *delivered*. Vector clocks are merged like this, but here messages
+    still in flight then look delivered: later ones go first, and they are dropped as duplicates.
     """
 
     name: ClassVar[str] = "broken-merge"
@@ -129,10 +129,10 @@ class Merge(Timestamp):
 
 
 class LastCause(Timestamp):
-    """Sends along only the entry of the message that it delivered last.
+    """Attaches only the entry of the message that it delivered last.
 
-    Broken rule: a message carries the whole vector. That the last cause has causes of its own seems
-    to cover the rest, but two messages that are not related at all may both have been delivered.
+    Broken rule: a message carries the whole vector. The last cause seems to cover the causes before
+    it, but two concurrent messages may both have been delivered.
     """
 
     name: ClassVar[str] = "broken-last-cause"
@@ -163,7 +163,7 @@ class Uncounted(Timestamp):
     """Does not count its own messages as delivered.
 
     Broken rule: T[me] grows with each multicast. Answers to a message wait at its sender for that
-    message, which will never arrive there. Two messages, two processes.
+    message, which never arrives there. Two messages, two processes.
     """
 
     name: ClassVar[str] = "broken-uncounted"
@@ -183,10 +183,10 @@ class Uncounted(Timestamp):
 
 
 class LateUpdate(Timestamp):
-    """Counts a delivery when the application is done with it.
+    """Counts a delivery after the application has handled it.
 
-    Broken rule: state is up to date at every ``yield``. An application that answers while it is being
-    delivered to sends an answer that does not know its question. Nothing else shows it.
+    Broken rule: state is up to date at every ``yield``. An application that answers during the
+    delivery sends an answer without its question in the vector. Nothing else shows it.
     """
 
     name: ClassVar[str] = "broken-late-update"

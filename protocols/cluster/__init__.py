@@ -1,4 +1,4 @@
-"""Causal clusters on gossip (Gidenstam et al. 2011): dissemination, causality layer, tickets."""
+"""Causal clusters on gossip (Gidenstam et al. 2011): ``gossip``, ``causality``, ``tickets``."""
 
 from .cluster import Cluster
 

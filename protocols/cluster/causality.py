@@ -1,14 +1,14 @@
-"""The causality layer: optimistic causal order for events that come in any order, late, or never.
+"""The causality layer: optimistic causal order for events that arrive in any order, late, or never.
 
 Gidenstam et al. 2011, section 5 and Algorithm 5.
 
-Event e of ticket i is obsolete when t_e[i] <= T[i], and deliverable when no event is missing before
-it: t_e[i] = T[i] + 1 and t_e[k] <= T[k] for all other k. What is not deliverable waits
-time_to_terminate; then the process asks for what is missing, its source or k others, and waits
-time_to_recover; then it delivers what it has of e's past, in order, and e.
-Invariant: nothing is delivered after an event that it precedes; what comes later than that is lost.
+Delivery: event e of ticket i is obsolete when t_e[i] <= T[i], and deliverable when its causal past is
+delivered: t_e[i] = T[i] + 1 and t_e[k] <= T[k] for all other k. Otherwise e is held back for
+``time_to_terminate``; then the process requests what is missing, from its source or from k others, and
+waits for ``time_to_recover``; then it delivers what it has of e's past, in order, and e.
+Invariant: nothing is delivered after an event that it precedes; an event that comes too late is lost.
 State: ``clock``, with T, the causal present; ``held``, the paper's H and R; ``B``, the last events
-seen, for others to ask for.
+seen, for others to request.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Eids = tuple[EventId, ...]
 
 
 class HeldEvent(NamedTuple):
-    """An event that waits at least for this, and for how long; what was asked for on its behalf."""
+    """An event held back: one event that it waits for, its timer, and what was requested for it."""
 
     event: Event
     waits_for: EventId
@@ -48,7 +48,7 @@ class HeldEvent(NamedTuple):
 
 
 class Causality(Protocol):
-    """One process of the causality layer; ``owners`` says whom to ask for a ticket's events."""
+    """One process of the causality layer; ``owners`` are the sources of each ticket's events."""
 
     def __init__(self, place: Place, settings: Any, owners: list[int | None]) -> None:
         super().__init__(place, settings)
@@ -63,7 +63,7 @@ class Causality(Protocol):
         self.late_comer = place.incarnation > 0 or not self.view.member
 
     def waited(self, eid: EventId, what: Delay) -> Effects:
-        """On timeout: an event has waited long enough."""
+        """On timeout of an event that is held back."""
         if eid not in self.held:
             return
         event = self.held[eid].event
@@ -92,7 +92,7 @@ class Causality(Protocol):
             yield from self.delay(event, timer)
 
     def recover(self, event: Event) -> Effects:
-        """On timeout(e, time_to_terminate): ask for what must come before and is not here."""
+        """On timeout(e, time_to_terminate): request what is missing of e's causal past."""
         known = self.asked | self.held.keys()
         missing = (eid for eid in self.clock.missing(event) if eid not in known)
         eids = tuple(islice(missing, self.recovery_size))
@@ -104,7 +104,7 @@ class Causality(Protocol):
             yield Send(targets, Recover(self.me, 0, eids=wanted))
 
     def whom_to_ask(self, eids: Eids) -> Iterator[tuple[tuple[int, ...], Eids]]:
-        """Their sources, or some processes at random; without any recovery, nobody."""
+        """Which processes to ask for which events: their sources, random processes, or none."""
         if self.settings.recovery == "any" and eids:
             yield self.view.targets(self.settings.recovery_targets), eids
         elif self.settings.recovery == "source":
@@ -121,14 +121,14 @@ class Causality(Protocol):
             yield Send((sender,), event)
 
     def recovered(self, event: Event) -> Effects:
-        """On ACKRECOVER: as if received, but by its time the event that it is for will be over."""
+        """On ACKRECOVER: as if received, but with the shorter timer of a recovered event."""
         wanted = event.eid in self.asked
         if wanted and not self.clock.obsolete(event):
             yield Count("recovered")
         yield from self.take(event, "recover" if wanted else "terminate")
 
     def late(self, event: Event) -> Effects:
-        """On timeout(e, time_to_recover): deliver what is here of e's past, then e."""
+        """On timeout(e, time_to_recover): deliver what has arrived of e's past, then e."""
         past = [h.event for h in self.held.values() if (h.event.t <= event.t).all()]
         for e in sorted(past, key=lambda e: int(e.t.sum())):  # extends the causal order; e is last
             if e.eid in self.held and not self.clock.obsolete(e):
@@ -137,12 +137,12 @@ class Causality(Protocol):
         yield from self.drain()
 
     def drain(self) -> Effects:
-        """Deliver all that can be delivered, and drop what has become obsolete."""
+        """Drain the hold-back queue: deliver what is deliverable, drop what is obsolete."""
         while ready := [h.event for h in self.held.values() if self.may_go(h)]:
             for event in ready:
                 eid = event.eid
                 if eid not in self.held:
-                    continue  # the application's answer to another has brought it about
+                    continue  # gone, because the application answered another event
                 if self.clock.obsolete(event):
                     yield from self.release(eid)
                     yield Discard(event, "obsolete")
@@ -152,7 +152,7 @@ class Causality(Protocol):
                     self.held[eid] = self.held[eid]._replace(waits_for=waits_for)
 
     def may_go(self, held: HeldEvent) -> bool:
-        """Whether what an event waited for, or the event itself, is delivered or obsolete."""
+        """Whether an event, or the event that it waits for, is delivered or obsolete."""
         return self.clock.has_passed(held.waits_for) or self.clock.obsolete(held.event)
 
     def deliver(self, event: Event) -> Effects:
@@ -164,20 +164,20 @@ class Causality(Protocol):
         yield Deliver(event)
 
     def delay(self, event: Event, timer: Delay) -> Effects:
-        """Have ``timeout`` called for an event that is held back."""
+        """Set the timer of an event that is held back."""
         eid = event.eid
         self.held[eid] = self.held[eid]._replace(timer=timer)
         rounds = getattr(self.settings, f"time_to_{timer}")
         yield SetTimer((eid, timer), round(rounds * self.round))
 
     def release(self, eid: EventId) -> Effects:
-        """Hold an event back no longer."""
+        """Remove an event from the hold-back queue."""
         held = self.held.pop(eid)
         self.asked.difference_update(held.asked)
         yield CancelTimer((eid, held.timer))
 
     def keep(self, eid: EventId, event: Event) -> bool:
-        """Put an event into the recovery buffer; false if it is there already."""
+        """Put an event into the recovery buffer; False if it is there already."""
         self.asked.discard(eid)
         if eid in self.B:
             return False

@@ -1,15 +1,15 @@
-"""Cluster: gossip below, and above it optimistic causal order with one clock entry for each ticket.
+"""Cluster: optimistic causal order over gossip, with one clock entry for each ticket.
 
 Gidenstam, Koldehofe, Papatriantafilou & Tsigas, "Scalable Group Communication Supporting
 Configurable Levels of Consistency", 2011, sections 3 and 5, Algorithm 5.
 
-Only who owns one of n tickets may multicast; the rest receive. Tickets stay with their first owners,
-or are joined for and left (``protocols.cluster.tickets``). An event's clock entry is its ticket's
-epoch and a sequence number, one integer that grows. A ticket that is handed on with its last number
-goes on in its epoch; one whose last number nobody knows begins a new epoch, and no event ever waits
-for one of an older epoch.
-Above the gossip, ``protocols.cluster.causality`` holds back, recovers and delivers.
-State: ``prcast``, the gossip layer; ``ticket`` and ``seq``, what the next event is stamped with.
+Only the owner of one of n tickets may multicast; all others receive. Tickets stay with their first
+owners, or processes join and leave to get and give them (``tickets``). An event's clock entry is its
+ticket's epoch and a sequence number, in one integer that grows. A ticket that is handed on with its
+last number continues its epoch; one whose last number is not known starts a new epoch, and no event
+ever waits for one of an older epoch.
+Above the gossip, ``causality`` has the delivery condition: it holds back, recovers and delivers.
+State: ``prcast``, the gossip layer; ``ticket`` and ``seq``, the stamp of the next event.
 Cost: 28 + 4n + d bytes for an event in a gossip message.
 """
 
@@ -82,14 +82,14 @@ class Cluster(Causality):
 
     @dataclass(frozen=True)
     class Settings(GossipSettings):
-        """The first ``coordinators`` processes own a ticket each; 0 is all, or as many tickets.
+        """The first ``coordinators`` processes own a ticket each; 0 is all processes, or all tickets.
 
-        ``recovery_buffer`` is in events; 0 is the paper's 2npT', from ``events_per_round``, which is
-        the paper's np, and T', the rounds for which anybody may need an event. Unless ``causal``,
-        no event waits for another, and what comes after an event that it precedes is lost. With
-        ``management`` processes join and leave to get and to give tickets: in a "ring" where nothing
-        fails and channels are reliable, Algorithm 1, or on "leases", Algorithms 2 to 4, for which
-        ``lease_round_ms`` is longer than an event is spread, and than eight delays.
+        ``recovery_buffer`` is in events; 0 is the paper's 2npT', from ``events_per_round``, the paper's
+        np, and T', the rounds for which an event may be needed. Unless ``causal``, no event waits for
+        another, and one that arrives after an event that it precedes is lost. With ``management``
+        processes join and leave to get and give tickets: in a "ring" (Algorithm 1), where nothing
+        fails and channels are reliable, or on "leases" (Algorithms 2 to 4), whose ``lease_round_ms``
+        must exceed the time that an event spreads, and eight delays.
         """
 
         coordinators: int = 0
@@ -119,13 +119,13 @@ class Cluster(Causality):
 
         @property
         def recovery_size(self) -> int:
-            """How many events the recovery buffer holds."""
+            """The number of events that the recovery buffer holds."""
             rounds = 2 * self.hops + self.time_to_terminate + self.time_to_recover
             return self.recovery_buffer or math.ceil(2 * self.events_per_round * rounds)
 
         @property
         def leases(self) -> LeaseSettings:
-            """The lengths of rounds and delays of the cluster management."""
+            """The rounds and delays of the cluster management."""
             length = round(self.lease_round_ms * NS_PER_MS)
             return LeaseSettings(round_ns=length, delay_ns=length // 10)
 
@@ -161,13 +161,13 @@ class Cluster(Causality):
     # Tickets
 
     def own(self, ticket: int, epoch: int = 0, last: int = 0) -> None:
-        """From now on the process owns a ticket, whose last event in this epoch is known."""
+        """Take a ticket over, with the number of its last event in this epoch."""
         self.ticket = ticket
         self.seq = epoch << SEQUENCE_BITS | last
         self.owners[ticket] = self.me
 
     def disown(self) -> None:
-        """The process must not multicast any more."""
+        """Give the ticket up: the process must not multicast any more."""
         self.ticket = None
 
     @override
@@ -175,7 +175,7 @@ class Cluster(Causality):
         return self.ticket is None or not self.view.active
 
     def manage(self, effects: TicketEffects, now: int) -> Effects:
-        """What the cluster management does; it brings a ticket and takes it away."""
+        """Carry out effects of the cluster management, which grants and revokes a ticket."""
         for effect in effects:
             if isinstance(effect, Granted):
                 self.own(*effect)
@@ -191,7 +191,7 @@ class Cluster(Causality):
             yield Note("tickets", claim)
 
     def claim(self, now: int) -> dict[str, Any]:
-        """What the process owns from now on, and may give away, as long as nothing happens to it."""
+        """What the process owns from now on, and may assign, until its next event."""
         manager = self.manager
         if manager is None or (ticket := manager.owns(now)) is None:
             return NOTHING
@@ -207,7 +207,7 @@ class Cluster(Causality):
     # What happens to the process.
 
     def start(self, now: int) -> Effects:
-        """Rounds begin anywhere in a round, so that not all gossip at once."""
+        """Start rounds at a random time, so that not all processes gossip at once."""
         yield SetTimer(ROUND, self.place.rng.randrange(self.round))
         if self.manager is not None:
             yield from self.manage(self.manager.start(now), now)
@@ -215,27 +215,27 @@ class Cluster(Causality):
                 yield from self.manage(self.manager.join(now), now)
 
     def join(self, now: int) -> Effects:
-        """Take part in the gossip, from the first event that comes on, and get a ticket."""
+        """Take part in the gossip, from the first event that arrives, and ask for a ticket."""
         self.late_comer = self.late_comer or not self.view.member
         self.view.join()
         if self.manager is not None:
             yield from self.manage(self.manager.join(now), now)
 
     def leave(self, now: int) -> Effects:
-        """Say farewell, give the ticket back, and multicast no more until it joins again."""
+        """Unsubscribe, give the ticket back, and multicast no more until it joins again."""
         self.view.leave()
         if self.manager is not None:
             yield from self.manage(self.manager.leave(now), now)
 
     def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
-        """On creating an event: stamp it, hand it to PrCast, keep a copy, and deliver it here."""
+        """On creating an event: stamp it, hand it to PrCast, keep a copy, and deliver it."""
         if self.ticket is None:
             raise ValueError(f"process {self.me} has no ticket and must wait for one")
         self.sent += 1
         if self.manager is not None and self.manager.owns(now) is None:
             yield Discard(
                 Message(self.me, self.sent, payload, now), "no lease"
-            )  # it slept too long
+            )  # the process was paused for longer than its lease
             return
         self.seq += 1
         t = self.clock.T.copy()
@@ -246,7 +246,7 @@ class Cluster(Causality):
         if self.manager is not None:
             self.manager.last = self.seq & NUMBERS
             yield Note("stamp", self.stamp(event))
-        if skipped := self.clock.lacks(event):  # of this ticket's owner before
+        if skipped := self.clock.lacks(event):  # events of the ticket's previous owner
             yield Count("skipped", skipped)
         yield from self.deliver(event)
         yield from self.drain()
@@ -259,7 +259,7 @@ class Cluster(Causality):
         return {"source": event.source, "seq": event.seq, **stamp}
 
     def receive(self, message: Message, sender: int, now: int) -> Effects:
-        """Gossip, a request for events, or an event that was asked for."""
+        """Take gossip, a request for events, or an event that was requested."""
         if isinstance(message, MANAGEMENT):
             if self.manager is not None:
                 yield from self.manage(self.manager.receive(message, sender, now), now)
@@ -286,7 +286,7 @@ class Cluster(Causality):
     # PrCast.
 
     def gossip(self) -> Effects:
-        """Send what PrCast has for this round."""
+        """Send PrCast's gossip message of this round."""
         yield SetTimer(ROUND, self.round)
         todo = self.prcast.round()
         if todo is not None:
@@ -299,7 +299,7 @@ class Cluster(Causality):
             yield Send(todo.targets, gossip)
 
     def hear(self, gossip: Gossip) -> Effects:
-        """Hand what is new to the causality layer."""
+        """Hand new events to the causality layer."""
         events: Any = self.prcast.receive(gossip)
         yield Count("events_received", len(gossip.balls))
         yield Count("duplicates", len(gossip.balls) - len(events))
@@ -307,7 +307,7 @@ class Cluster(Causality):
             yield from self.take(event, "terminate")
 
     def deliver(self, event: Event) -> Effects:
-        """Who multicasts with a ticket owns it."""
+        """Deliver an event; its source owns its ticket."""
         if self.manager is not None:
             self.manager.heard(event.ticket, event.source)
         yield from super().deliver(event)

@@ -1,6 +1,6 @@
-"""What the cluster protocol orders: events, the messages that carry them, and the clock.
+"""Events, which the cluster protocol orders, the messages that carry them, and the clock.
 
-A clock entry is one integer: a ticket's epoch above SEQUENCE_BITS bits of sequence number, from 1 on.
+A clock entry is one integer: a ticket's epoch above SEQUENCE_BITS bits of sequence number from 1 on.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class EventId(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Event(Message):
-    """What the application multicast, with its timestamp; by itself it is ACKRECOVER."""
+    """A message of the application with its timestamp; sent by itself it is ACKRECOVER."""
 
     ticket: int = field(kw_only=True)
     t: Vector = field(kw_only=True)
@@ -66,7 +66,7 @@ class Event(Message):
 
 
 class EventGossip(Gossip):
-    """A gossip message of such events."""
+    """A gossip message of events."""
 
     __slots__ = ()
     carries: ClassVar[type[Message]] = Event
@@ -74,7 +74,7 @@ class EventGossip(Gossip):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recover(Message):
-    """RECOVER: asks for these events."""
+    """RECOVER: requests these events; encoded as ticket and clock entry of each."""
 
     eids: tuple[EventId, ...] = field(kw_only=True)
 
@@ -98,31 +98,31 @@ class Recover(Message):
 
 
 class Clock:
-    """The paper's CCT-vector clock: T, the causal present of a process, and what it says of events."""
+    """The paper's CCT-vector clock: T, the causal present of a process."""
 
     def __init__(self, tickets: int) -> None:
         self.T: Vector = np.zeros(tickets, np.int64)
 
     def advance(self, event: Event) -> None:
-        """The event is delivered."""
+        """Count an event as delivered."""
         np.maximum(self.T, event.t, out=self.T)
 
     def begin(self, event: Event) -> None:
-        """Who comes late begins with this event, as if it had delivered all before it."""
+        """Start a late-comer with this event, as if its causal past had been delivered."""
         t = event.t.copy()
         t[event.ticket] -= 1
         np.maximum(self.T, t, out=self.T)
 
     def has_passed(self, eid: EventId) -> bool:
-        """Whether that event is delivered, or precedes one that is."""
+        """Whether an event is delivered, or precedes one that is."""
         return bool(self.T[eid.ticket] >= eid.clock)
 
     def obsolete(self, event: Event) -> bool:
-        """The same of an event that is here."""
+        """Whether an event that has arrived is delivered, or precedes one that is."""
         return self.has_passed(event.eid)
 
     def first_missing(self, event: Event) -> EventId | None:
-        """If None, the paper's "e can be delivered"; else the last missing event of one ticket."""
+        """The last missing event of one ticket; None is the paper's "e can be delivered"."""
         if self.T[event.ticket] + 1 == event.eid.clock and np.count_nonzero(event.t > self.T) == 1:
             return None  # as nearly always
         gaps = self._gaps(event)
@@ -140,11 +140,11 @@ class Clock:
                 yield EventId(ticket, clock)
 
     def lacks(self, event: Event) -> int:
-        """How many are missing."""
+        """The number of events that are missing before this one."""
         return int(self._gaps(event).clip(0).sum())
 
     def _gaps(self, event: Event) -> Vector:
-        """Of each ticket, how many events come after T and before this one; none if below zero."""
+        """For each ticket the number of events after T and before this one; none if negative."""
         t = event.t
         gaps: Vector = t - np.maximum(self.T, t & ~NUMBERS)  # older epochs are not waited for
         gaps[event.ticket] -= 1

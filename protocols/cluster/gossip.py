@@ -1,20 +1,18 @@
-"""PrCast: gossip that takes an event to everybody with high probability, in no order.
+"""PrCast: gossip that spreads an event to all processes with high probability, in no order.
 
-The balls-and-bins dissemination with an estimated time to terminate of Koldehofe, "Buffer Management
-in Probabilistic Peer-to-Peer Communication Protocols", 2003, rebuilt from what Gidenstam et al. 2011
-and later work say of it.
+The balls-and-bins dissemination of Koldehofe, "Buffer Management in Probabilistic Peer-to-Peer
+Communication Protocols", 2003, rebuilt from what Gidenstam et al. 2011 and later work say of it.
 
-Every round a process sends all that its buffer holds in one gossip message to F others at random.
-An event carries its age, the number of rounds since it was multicast as far as anybody knows, and is
-passed on until that is T. Rounds are not in step, and a hop counts as a whole round however soon it
-comes: no age is too low, and of two the lower is nearer the truth. (To keep the higher would end the
-spreading early: 92 % of 250 processes reached with F = 4 and T = 5, not 99 %.) If the buffer holds
-more than B events, the oldest go: they have been spread most.
+Every round a process sends its whole buffer in one gossip message to F random others. An event carries
+its age, the known number of rounds since it was multicast, and is forwarded until its age is T. Rounds
+are not synchronised, and a hop counts as a whole round however soon it comes: no age is too low, and
+the lower of two is kept. (With the higher, spreading ends early: 92 % of 250 processes reached with
+F = 4 and T = 5, not 99 %.) If the buffer has more than B events, the oldest are dropped.
 State: ``buffer``, the events being spread with their ages; ``history``, the names of the last H
-events seen. A name that is forgotten too early lets its event through once more.
-Cost: with F = 4, T = 5 and rounds in step, n ln n copies of an event among n = 250. A message is 32
-bytes, 8 for its counts, 4 for each entry of the membership, and 24 with an event's own control
-information and payload for each event.
+events seen. An event whose name is forgotten too early is taken for new once more.
+Cost: with F = 4, T = 5 and rounds in step, n ln n copies of an event for n = 250. A message has 32
+bytes, 8 for its counts, 4 for each entry of the membership, and for each event 24, its control
+information and its payload.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ BALL = struct.Struct("!HHIQII")  # source, age, sequence, sent at, lengths of co
 
 
 class Ball(NamedTuple):
-    """An event on its way, under its name, and the number of rounds that it has been."""
+    """An event being spread, with its name and its age in rounds."""
 
     name: MessageId
     event: Message
@@ -48,7 +46,7 @@ class Ball(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gossip(Message):
-    """What a process sends in a round: events of many sources, and news of the membership."""
+    """The message of one round: events of many sources, and news of the membership."""
 
     balls: tuple[Ball, ...] = field(kw_only=True)
     news: News = field(kw_only=True, default=NO_NEWS)
@@ -61,7 +59,7 @@ class Gossip(Message):
         size = COUNTS.size + SUB.size * len(self.news.subs) + UNSUB.size * len(self.news.unsubs)
         for _, event, _ in self.balls:
             size += BALL.size + event.control_size + len(event.payload)
-        object.__setattr__(self, "control_size", size)  # worked out once: many links ask for it
+        object.__setattr__(self, "control_size", size)  # computed once: many links ask for it
 
     def encode_control(self) -> bytes:
         """Counts, subs, unsubs; then each event with its age, control information and payload."""
@@ -116,10 +114,10 @@ def _check_processes(named: tuple[int, ...], processes: int) -> None:
 
 @dataclass(frozen=True)
 class GossipSettings(Protocol.Settings):
-    """PrCast's parameters; those of the paper's experiments are the defaults.
+    """PrCast's parameters; the defaults are those of the paper's experiments.
 
-    ``hops`` is also the number of rounds for which an event is passed on. A partial view has at most
-    ``view_size`` processes; the first ``members`` processes are there from the beginning, 0 is all.
+    ``hops`` is also the number of rounds for which an event is forwarded. A partial view has at most
+    ``view_size`` processes; the first ``members`` processes are members at the beginning, 0 is all.
     """
 
     fanout: int = 4
@@ -143,7 +141,7 @@ class GossipSettings(Protocol.Settings):
 
 
 def make_view(place: Place, settings: GossipSettings) -> FullView | PartialView:
-    """What a process knows of the membership, as the settings have it."""
+    """A process's view of the membership, full or partial by the settings."""
     if settings.membership == "full":
         return FullView(place)
     members = settings.members or place.processes
@@ -151,7 +149,7 @@ def make_view(place: Place, settings: GossipSettings) -> FullView | PartialView:
 
 
 class Round(NamedTuple):
-    """What is to be done in a round: send this there; so many events were too many."""
+    """What to send in a round and where; ``dropped`` events did not fit the buffer."""
 
     targets: tuple[int, ...]
     gossip: Gossip
@@ -159,7 +157,7 @@ class Round(NamedTuple):
 
 
 class PrCast:
-    """One process of the gossip layer; whoever uses it sends and receives its messages."""
+    """One process of the gossip layer; the protocol above sends and receives its messages."""
 
     def __init__(
         self,
@@ -182,7 +180,7 @@ class PrCast:
         self.buffer[name] = Ball(name, event, 0)
 
     def round(self) -> Round | None:
-        """Pass on what is young enough; all grows older by a round."""
+        """The gossip of this round; all events grow older by a round."""
         balls = list(self.buffer.values())
         dropped = len(balls) - self.settings.events_per_message
         if dropped > 0:  # of the same age, those that came first have been spread more
@@ -198,7 +196,7 @@ class PrCast:
         return Round(targets, self.gossip(self.me, 0, balls=older, news=news), max(dropped, 0))
 
     def receive(self, gossip: Gossip) -> list[Message]:
-        """Take what is new, which is given back, and keep what is young enough to be passed on."""
+        """The new events of a gossip message; what is young enough is kept to be forwarded."""
         new: list[Message] = []
         buffer, history, hops = self.buffer, self.history, self.settings.hops
         for ball in gossip.balls:

@@ -1,16 +1,16 @@
-"""lpbcast's membership: everybody knows a few others, and gossip messages keep that knowledge fresh.
+"""lpbcast's membership: every process knows a few others, and gossip keeps that knowledge fresh.
 
 Eugster, Guerraoui, Handurukande, Kermarrec & Kouznetsov, "Lightweight Probabilistic Broadcast", 2003.
 
-State: ``view``, the processes that this one gossips to, at most so many; ``subs``, processes whose
+State: ``view``, the processes that this one gossips to, at most ``size``; ``subs``, processes whose
 membership it passes on; ``unsubs``, processes that have left, each with the age of that news in
-rounds. A gossip message carries the last two, and its sender among the subs. Whoever reads it drops
-from its view who has left and takes in who is new; if the view is then too large, random victims
-leave it for the subs, so that they stay known somewhere else.
+rounds. A gossip message carries the last two, with its sender among the subs. Its receiver removes
+from its view the processes that have left and adds the new ones; if the view is then too large,
+random victims move to the subs, so that they stay known elsewhere.
 
 To join is to know one member and to gossip to it, round by round, until others know the newcomer.
-To leave is to tell so for some rounds and to be silent then. News of a departure has a lifetime, as
-long as which nobody believes that the process is a member, should it come back.
+To leave is to say so for some rounds and then to be silent. News of a departure has a lifetime,
+during which no process believes that the departed one is a member, should it come back.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..base import Place
 
 
 class News(NamedTuple):
-    """What a gossip message says of the membership."""
+    """What a gossip message says about the membership."""
 
     subs: tuple[int, ...] = ()
     unsubs: tuple[tuple[int, int], ...] = ()  # process, age of the news in rounds
@@ -32,7 +32,7 @@ NO_NEWS = News()
 
 
 class FullView:
-    """Everybody is a member and known to be one; whoever leaves goes on passing gossip on."""
+    """Every process is a member and known to all; one that leaves still forwards gossip."""
 
     member = True
 
@@ -42,18 +42,18 @@ class FullView:
         self.active = True
 
     def targets(self, count: int) -> tuple[int, ...]:
-        """So many others, drawn at random."""
+        """Other processes, drawn at random."""
         return tuple(self.rng.sample(self.others, min(count, len(self.others))))
 
     def news(self) -> News:
-        """There is none."""
+        """The news for the next gossip message: none."""
         return NO_NEWS
 
     def learn(self, news: News) -> None:
-        """There is nothing to learn."""
+        """Take news in; there is none."""
 
     def tick(self) -> None:
-        """A round is over."""
+        """End a round."""
 
     def join(self) -> None:
         """The process wants to multicast again."""
@@ -65,7 +65,7 @@ class FullView:
 
 
 class PartialView:
-    """What one process knows of the membership; ``size`` bounds the view, the subs and the unsubs."""
+    """One process's view of the membership; ``size`` bounds the view, the subs and the unsubs."""
 
     def __init__(self, place: Place, members: int, size: int, farewell: int, lifetime: int) -> None:
         """The first ``members`` processes are members from the beginning and know some others."""
@@ -88,7 +88,7 @@ class PartialView:
         return self.member and self.me not in self.unsubs
 
     def targets(self, count: int) -> tuple[int, ...]:
-        """So many processes of the view, drawn at random."""
+        """Processes of the view, drawn at random."""
         return tuple(self._some(self.view, count))
 
     def news(self) -> News:
@@ -113,21 +113,21 @@ class PartialView:
         self._trim_unsubs()
 
     def tick(self) -> None:
-        """A round is over: news of departures grows old, and one's own farewell ends."""
+        """End a round: news of departures ages, and the process's own farewell may end."""
         self.unsubs = {p: age + 1 for p, age in self.unsubs.items() if age + 1 < self.lifetime}
         if self.unsubs.get(self.me, 0) >= self.farewell:
             self.member = False
             self.view, self.subs = [], []
 
     def join(self) -> None:
-        """Become a member through one of those who were from the beginning."""
+        """Become a member through one of the first members."""
         self.unsubs.pop(self.me, None)
         if not self.member:
             self.member = True
             self.view = self._some(self.first, 1)
 
     def leave(self) -> None:
-        """Say farewell."""
+        """Start to say that the process leaves."""
         if self.member:
             self.unsubs.setdefault(self.me, 0)
 
@@ -141,7 +141,7 @@ class PartialView:
             del self.unsubs[process]
 
     def _some(self, processes: tuple[int, ...] | list[int], count: int) -> list[int]:
-        """All if they are few, else so many at random, in the order in which they were."""
+        """At most ``count`` of the processes, drawn at random, in their order."""
         if len(processes) <= count:
             return list(processes)
         return [processes[i] for i in sorted(self.rng.sample(range(len(processes)), max(count, 0)))]
