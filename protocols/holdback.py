@@ -56,7 +56,7 @@ class HoldBack(Protocol):
         while ready:
             message = ready.pop()
             if message.seq <= self.last[message.source]:
-                yield Discard(message, "duplicate")  # a second copy waited beside the first
+                yield Discard(message, "duplicate")  # a second copy was held back too
                 continue
             self.last[message.source] = message.seq
             self.learn(message)

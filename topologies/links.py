@@ -1,6 +1,6 @@
 """What links do to packets: delay, bandwidth, queue and loss.
 
-A graph model says who is joined to whom; ``Links`` then gives every edge, in sorted order so that one
+A graph model says which nodes are joined; ``Links`` then gives every edge, in sorted order so that one
 seed means one network,
 
     delay_ns         propagation delay: fixed, uniform between two bounds, or from the edge's length

@@ -71,7 +71,7 @@ class RingGraph(_Textbook):
 
 @dataclass(frozen=True)
 class StarGraph(_Textbook):
-    """Node 0 is joined to all others, which are joined to nobody else."""
+    """Node 0 is joined to all others, which have no other neighbour."""
 
     model: ClassVar[str] = "star"
     nodes: int

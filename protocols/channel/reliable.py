@@ -382,12 +382,12 @@ class Reliable(Protocol):
                     yield from self._send_again(peer, out, number, now)
         else:
             yield Count("channel_given_up", connection.unacknowledged())
-            anew = self.connections[peer] = self._connect(peer)
-            anew.incarnation = incarnation
-            anew.ack_timer = connection.ack_timer
-            anew.retransmit_timer = connection.retransmit_timer
+            fresh = self.connections[peer] = self._connect(peer)
+            fresh.incarnation = incarnation
+            fresh.ack_timer = connection.ack_timer
+            fresh.retransmit_timer = connection.retransmit_timer
             for stream in (out.stream for out in connection.outgoing.values() if out.stream.id):
-                anew.outgoing[stream.id] = Outgoing(stream, stream.next, start=stream.next)
+                fresh.outgoing[stream.id] = Outgoing(stream, stream.next, start=stream.next)
 
     def _connect(self, peer: int) -> Connection:
         initial_rto = round(self.settings.initial_rto_ms * NS_PER_MS)

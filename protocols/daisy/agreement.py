@@ -1,14 +1,14 @@
-"""How a view is agreed on: Flush, State, Install.
+"""View change: how the members agree on a view by Flush, State and Install.
 
-The coordinator proposes a view (Flush). Members stop, promise to accept no lesser one and answer with
-what they hold that is not stable (State). The coordinator sends all of them the view and the union
-(Install), ordered by the logical times at which the messages were sent; they deliver what they lack of
-it before they go on. Whoever joins answers Flush as well: one that returns thus brings along what
-only it has. If the coordinator crashes the next one proposes a greater view, and so does one who hears
-that somebody waits for it.
+The coordinator proposes a view (Flush). Members stop, promise to accept no lesser one, and answer with
+their messages that are not stable (State). The coordinator sends all of them the view and the union of
+these messages (Install), in the order of their logical times; members deliver what they lack before
+they go on. A joiner answers Flush as well: one that returns brings along what only it has. If the
+coordinator crashes, the next one proposes a greater view, and so does one that hears that a member
+waits for one.
 
-A view may be *reshaped*, if nothing is held any more: some members become a group of their own, or
-join one that exists, and ask there for what is on its way to them.
+If no message is kept any more, a view may be *reshaped*: some members become a group of their own, or
+join another group, and ask there for what is in transit to them.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ Way = Callable[[View, int, Sequence[Cast]], Casting]
 
 
 class Agreement(Membership):
-    """The members' agreement on views, and what is carried from one to the next."""
+    """The agreement on views, and what is carried over from one view to the next."""
 
     def __init__(self, *args: Any, way: Way = Casting, **named: Any) -> None:
         super().__init__(*args, **named)
-        self.way = way  # how a message reaches the members
+        self.way = way  # the kind of broadcast within a view
         self.casting = None if self.view is None else way(self.view, self.me.process, ())
         self.history: dict[MessageId, Cast] = {}  # delivered and not stable, in that order
-        self.seen: dict[tuple[int, int], int] = {}  # of each process's incarnation, the last number
-        self.short_since: int | None = None  # too few were left to go on
+        self.seen: dict[tuple[int, int], int] = {}  # the last number of each incarnation
+        self.short_since: int | None = None  # when too few were left to go on
         self.collected: dict[tuple[int, int], tuple[ViewId, dict[int, bytes]]] = {}
 
     @abstractmethod
     def _report(self, above: tuple[int, ...], urgent: bool = False) -> Effects:
-        """Tell the others what was delivered and released."""
+        """Report to the other members what was delivered and released."""
 
     def has_seen(self, message: Message) -> bool:
         """Whether a message, or a later one of its sender, was delivered in the group."""
@@ -56,7 +56,7 @@ class Agreement(Membership):
         if not (known or self.joining):
             return
         if self.view is not None and (flush.view <= self.view.id or flush.view < self.promised):
-            return  # who has no view yet has nothing to lose, and joins whoever asked last
+            return  # a process without a view has nothing to lose, and joins any that asks
         self.promised = flush.view
         self.proposal = None
         self.asking_since = now
@@ -109,7 +109,7 @@ class Agreement(Membership):
         if any(p not in proposal.states for p in proposal.asked):
             return
         newest = max(state.view for p, state in proposal.states.items() if p in self.heard)
-        if newest > view.id:  # others have it, and will say so
+        if newest > view.id:  # others are in a newer view, and will say so
             self.proposal = None
             self.promised, self.behind_until = newest, now + self.timing.patience
             return
@@ -131,7 +131,7 @@ class Agreement(Membership):
             yield from self._go_away(now)
 
     def _waits_for_others(self, proposal: Proposal, now: int) -> bool:
-        """Whether so many are missing that what they have may be needed."""
+        """Whether too many members are missing, whose messages may be needed."""
         assert self.casting is not None
         if not self.casting.is_short(proposal.states):
             return False
@@ -140,7 +140,7 @@ class Agreement(Membership):
         return now - self.short_since < self.timing.grace
 
     def _conclude(self, proposal: Proposal, view: View, due: list[Cast], now: int) -> Install:
-        """The new view, and what is carried into it."""
+        """The new view, and what is carried over into it."""
         assert self.casting is not None
         casts = (*self._kept(), *self.casting.union(proposal.states.values()), *due)
         ordered = sorted(casts, key=lambda c: (c.time, c.id))
@@ -159,11 +159,11 @@ class Agreement(Membership):
         return Install(following(view, proposal.id, stay, left, weak), names, union, reshape)
 
     def _closed(self, union: Iterable[Cast]) -> tuple[Cast, ...]:
-        """What all will deliver, of all that somebody has."""
+        """The messages that all will deliver, of those that some member has."""
         return tuple(union)
 
     def _due(self, proposal: Proposal, now: int) -> list[Cast] | None:
-        """What is due to those who come from other groups; none if that is not known now."""
+        """What is in transit to joiners from other groups; None if that is not known now."""
         casts: list[Cast] = []
         for joiner in self.joiners.values():
             if joiner.how == MOVED and joiner.member in proposal.target:
@@ -174,7 +174,7 @@ class Agreement(Membership):
         return casts
 
     def _adopt(self, install: Install, now: int) -> Effects:
-        """Become a member of a new view: deliver what was carried over, then go on."""
+        """Enter a new view: deliver what was carried over, then go on."""
         view, reshape = install.view, install.reshape
         self.silent = self.moved = False
         if reshape is not None and self.me.process in reshape.processes:
@@ -200,7 +200,7 @@ class Agreement(Membership):
             yield Deliver(cast)
 
     def _take_over(self, install: Install) -> list[Cast]:
-        """Keep what was carried over, and count it as seen; what of it is new here."""
+        """Keep what was carried over, and mark it as seen; the part of it that is new here."""
         fresh = [cast for cast in install.casts if not self.has_seen(cast)]
         self.history = {cast.id: cast for cast in install.casts}
         for name in (*(cast.id for cast in fresh), *install.seen):
@@ -222,7 +222,7 @@ class Agreement(Membership):
         self.absent_since = {p: self.absent_since.get(p, now) for p in absent}
 
     def _move(self, reshape: Reshape) -> None:
-        """Become one who wants to join the group of the new number, which is elsewhere."""
+        """Become a joiner of another group, of the new number."""
         self.view = self.casting = self.asking_since = None
         self.joining = self.moved = True
         self.candidates = (*reshape.contacts, *sorted(reshape.processes - {self.me.process}))
@@ -233,15 +233,15 @@ class Agreement(Membership):
         self.me = self.me._replace(backing=self.me.backing + 1)
 
     def _seek(self, now: int) -> Effects:
-        """Ask to be admitted; if nobody has answered for long, go on without the others."""
+        """Ask to be admitted; without an answer for long, go on alone."""
         yield from self._ask(now)
         if self.asking_since is None:
             self.asking_since = now
         if now - self.asking_since >= self.timing.grace * (3 if self.moved else 1):
-            yield from self._begin_anew(now)
+            yield from self._go_on_alone(now)
 
-    def _begin_anew(self, now: int) -> Effects:
-        """Nobody answers: go on in the old view, without the others, or begin the group again."""
+    def _go_on_alone(self, now: int) -> Effects:
+        """Go on in the old view without the others, or start the group again."""
         self.joining = False
         self.ticked_at = now
         if self.view is None:

@@ -3,41 +3,34 @@
 Baldoni, Friedman & van Renesse, "The Hierarchical Daisy Architecture for Causal Delivery", 1996.
 
 A message is causally broadcast in its sender's local group. The group's server, the first of its
-view, broadcasts it in the group of servers above if it has destinations elsewhere, and so on up;
-every member of a group of servers broadcasts it in its group below if some are there. Within a group
-a message carries one vector of the group's size; what was seen before, by source, incarnation and
-sequence number, is dropped.
-
-The rule for all hops: a server relays what the group it comes from has *delivered*, in that order,
-and, if ``safe``, once every member of the view is known to have delivered it. The paper relays at
-once; then a sender and its server that crash together take messages with them that others, elsewhere,
-have already answered, which leaves holes. With the rule, whoever is left of a view has all that ever
-left the group, and what it comes after.
-
+view, broadcasts it in the group of servers above if it has destinations elsewhere, and so on up; a
+member of a group of servers broadcasts it in its group below if it has destinations there. Duplicates
+are dropped by source, incarnation and sequence number.
+Delivery: within a group by one vector of the group's size (``casting``).
+Invariant: a server relays what a group has *delivered*, in that order, and, if ``safe``, once every
+member of the view is known to have delivered it. So the survivors of a view have all that ever left
+the group, and its causal past. The paper relays at once; then a sender and its server that crash
+together take messages with them that have already been answered elsewhere, which leaves holes.
 Stability (section 3.1.1): a member of a group of servers releases m when all destinations below it
-have delivered m; a server releases m in its group when m is stable in the group above. So m is kept
-wherever it passed until it has arrived everywhere. A new server (section 3.1.2) joins the group
-above, gets what is not stable there, relays down what its group has not seen, and up what the group
-above has not.
-
-A group that has become too large or too small is silenced until nothing of it is under way; then it
-is split, or its members join the next group, which gives them what is on its way to them.
-
-The paper's optimisations (section 3.4) are modules of their own: ``early_relay`` relays a message
-before it is deliverable; inside a group, ``matrices`` sends messages to their recipients only, with
-a matrix instead of a vector, and ``star`` sends them by way of the server.
-
+have delivered m; a server releases m in its group when m is stable in the group above. A new server
+(section 3.1.2) joins the group above, gets what is not stable there, and relays what is new to either.
 State: one ``Group`` for each level at which this process is a member; what waits to be relayed.
 Cost: 32 + 16 + 4m + 4|Dests| + d bytes a copy in a group of m; a report of 52 + 8m bytes to each member
 every heartbeat, and one after deliveries if ``safe``.
 
-Limits. Without ``safe``: as above. Who is cut off from most of its view for longer than ``grace_ms``,
-goes on, and crashes before it is back may leave a hole. Who was away for longer than ``forget_ms``
-lacks what was sent meanwhile. If a view of servers crashes as a whole, and with it a local group, what
-had only come to others from that group may be delivered without what it comes after. Who leaves is
-not owed what was under way to it. If the last of a local group leaves just when another group is
-merged with it, and comes back, then what it sends may be delivered there without what that comes after.
-Whoever starts again looks for the group in which it first was.
+A group that has become too large or too small is silenced until nothing of it is in transit; then it
+is split, or its members join the next group, which gives them what is in transit to them.
+The paper's optimisations (section 3.4) are modules of their own: ``early_relay`` relays a message
+before it is deliverable; inside a group, ``matrices`` sends messages to their recipients only, with
+a matrix instead of a vector, and ``star`` sends them by way of the server.
+
+Limits. Without ``safe``: as above. A process that is cut off from most of its view for longer than
+``grace_ms``, goes on, and crashes before it is back may leave a hole. One that was away for longer
+than ``forget_ms`` lacks what was sent meanwhile; one that leaves is not owed what was in transit. If a
+whole view of servers crashes together with a local group, messages that others had from that group may
+be delivered without their causal past. So may what the last member of a local group sends, if it
+leaves just when another group merges with its own, and comes back. A restarted process looks for the
+group in which it first was.
 """
 
 from __future__ import annotations
@@ -80,7 +73,7 @@ from .view import Member, View, ViewId
 from .view_change import Reshape
 
 TICK = "tick"
-PATIENT = 10  # heartbeats in which a group that was silenced should have nothing left
+PATIENT = 10  # heartbeats after which a silenced group should have nothing in transit
 
 
 class Daisy(EarlyRelays):
@@ -115,14 +108,14 @@ class Daisy(EarlyRelays):
 
     @dataclass(frozen=True)
     class Settings(Protocol.Settings):
-        """Local groups of about ``group_size``; who is silent for ``patience_ms`` is suspected.
+        """Local groups of about ``group_size``; a process silent for ``patience_ms`` is suspected.
 
         A local group with more members than ``split_above`` is split; one with fewer than
         ``merge_below`` is merged with another, if that does not make it too large.
 
-        The paper's optimisations: servers relay ``early``, what is not deliverable to them yet. And
-        ``inside`` a group messages go to "all", or to "recipients" only, where they survive the crash
-        of ``resilience`` members at once, or in local groups by way of the "server".
+        The paper's optimisations: servers relay ``early``, before a message is deliverable to them;
+        ``inside`` a group messages go to "all", or to "recipients" only, where they survive
+        ``resilience`` simultaneous crashes, or, in local groups, by way of the "server".
         """
 
         group_size: int = 4
@@ -169,17 +162,17 @@ class Daisy(EarlyRelays):
             round(s.forget_ms * NS_PER_MS),
             round(s.ack_ms * NS_PER_MS) if s.safe else None,
         )
-        self.seen: dict[tuple[int, int], int] = {}  # by the application
+        self.seen: dict[tuple[int, int], int] = {}  # delivered to the application
         self.reshape_from = 0
         self.returning = False
-        self.talk: Counter[tuple[int, int]] = Counter()  # messages between two of the local group
+        self.talk: Counter[tuple[int, int]] = Counter()  # messages between two local members
         self.up = [deque() for _ in self.path]
         self.down = [deque() for _ in self.path]
         self.noted = [ViewId()] * len(self.path)
         self._begin()
 
     def _begin(self) -> None:
-        """The groups of which this process is a member at the beginning; none after a crash."""
+        """Create the groups that this process is a member of at the beginning; none after a crash."""
         backing = self.place.incarnation << BACKING_BITS
         if self.place.incarnation:
             self.groups.append(
@@ -233,11 +226,11 @@ class Daisy(EarlyRelays):
         return not self.local.open or self.local.leaving or bool(self.outbox)
 
     def start(self, now: int) -> Effects:
-        """Heartbeats begin, not all at the same moment."""
+        """Start the heartbeat at a random time, so that not all beat at once."""
         yield SetTimer(TICK, round(self.place.rng.random() * self.timing.heartbeat))
 
     def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
-        """Broadcast in the local group; others take it further."""
+        """Broadcast in the local group, from where servers relay it."""
         self.clock += 1
         self.time += 1
         cast = Cast(self.me, self.clock, payload, now, time=self.time, dests=destinations)
@@ -279,7 +272,7 @@ class Daisy(EarlyRelays):
         yield from ()
 
     def join(self, now: int) -> Effects:
-        """Stay, if nobody knows yet that this process leaves; else be a member again after that."""
+        """Stay, if no member knows yet that this process leaves; else leave and come back."""
         local = self.local
         local.leaving = local.out or self.me in local.leavers
         self.returning = local.leaving
@@ -295,7 +288,7 @@ class Daisy(EarlyRelays):
             self.groups = [self._group(0, self.local.me._replace(backing=backing), now=now)]
 
     def _hand_up(self, cast: Cast) -> Effects:
-        """To the application, if it is for this process and has not been here before."""
+        """Deliver to the application what is for this process and has not been here before."""
         self.time = max(self.time, cast.time)
         self.talk.update((cast.source, p) for p in cast.dests or ())
         stream = cast.source, cast.seq >> SEQUENCE_BITS
@@ -304,7 +297,7 @@ class Daisy(EarlyRelays):
             yield Deliver(cast)
 
     def _reshape(self, now: int) -> Effects:
-        """As a server, see to the size of the local group: silence it, and then split or merge."""
+        """As server, keep the local group's size in bounds: silence it, then split or merge it."""
         local = self.local
         if not local.is_server or local.frozen or local.joining or len(self.groups) < 2:
             return
@@ -317,9 +310,7 @@ class Daisy(EarlyRelays):
         if plan is not None:
             yield from local.hush(now)
             local.reshape = None if local.history else plan
-            if (
-                now - self.reshape_from > PATIENT * self.timing.heartbeat
-            ):  # a group beside it as well
+            if now - self.reshape_from > PATIENT * self.timing.heartbeat:  # another group tries too
                 self.reshape_from = now + round(self._pause() * self.timing.heartbeat)
         elif now >= self.reshape_from:
             self.reshape_from = now
@@ -331,7 +322,7 @@ class Daisy(EarlyRelays):
         if s.split_above is not None and len(view.members) > s.split_above:
             return split(view, above, self.talk)
         if any(now - since < self.timing.grace for since in absent):
-            return None  # a group of unknown size will soon have a new server, unless it is dead
+            return None  # a group of unknown size will soon have a new server, unless it crashed
         if len(view.members) < s.merge_below:
             most = s.split_above or 2 * s.group_size
             return merge(self.local.number, view, above, most)
@@ -341,11 +332,11 @@ class Daisy(EarlyRelays):
         return self.place.rng.uniform(PATIENT, 4 * PATIENT)
 
     def _recorded(self, now: int) -> list[Cast] | None:
-        """What is on its way from above to the local group; nothing, if it is the only one."""
+        """What is in transit from above to the local group; nothing, if that is the only group."""
         return [] if len(self.path) == 1 else self._gather(self.me, now)
 
     def _gather(self, process: int, now: int) -> list[Cast] | None:
-        """What is on its way from above to the local group, or to one who joins it."""
+        """What is in transit from above to the local group, or to a process that joins it."""
         if not self.local.is_server or len(self.groups) < 2:
             return None
         above, roster = self.groups[1], self._roster(0) | {process}

@@ -1,51 +1,41 @@
-"""Early relaying: a server relays what it receives before that is deliverable where it comes from.
+"""Early relaying: a server relays what it receives before it is deliverable in the group of origin.
 
 Baldoni, Friedman & van Renesse 1996, section 3.4, the first optimisation; for two levels.
 
-A message m from group a to group c carries one vector for each group on its way:
+A message m from group a to group c carries, besides the vectors of a and of c in these groups, its
+causal past among the messages between groups, as its *sender* knew it:
 
-- in group a that of group a, by which its members decide, the server too;
-- what m comes after of the messages that leave group a, *after*: of each sender the last one, by its
-  name, if it has not arrived everywhere yet. Those that stay in the group are not among them: nobody
-  elsewhere ever gets them;
-- what m comes after of the other groups' messages, *beyond*: how many broadcasts of each server, in
-  the group of servers. It is the sender's knowledge. What the relaying server happens to have
-  delivered may itself wait for m, if m was relayed before what it comes after, and then none of them
-  would ever be deliverable;
-- in group c that of group c.
+- ``after``: of the messages that leave group a, the last one of each sender, by name, if it has not
+  arrived everywhere yet;
+- ``beyond``: of the other groups' messages, the number of broadcasts of each server in the group of
+  servers. (What the relaying server happens to have delivered may itself wait for m, if m was relayed
+  before its causal past; then neither would ever be deliverable.)
 
-Delivery in the group of servers: all messages in ``after`` were delivered there, and of each server all
-broadcasts up to the number in ``beyond``. A server numbers its broadcasts as it makes them, so this
-asks for some that m does not come after; but all of them were sent earlier than m, so that no two
-messages wait for each other. Server c decides for its members with these vectors, because only it
-sees messages that are not for them. What m waits for passes through server c as well, so that m would
-not be delivered sooner if it went on at once, but for the differences of delay on the last hop. The
-one thing server c waits for in its own group: m is broadcast there when those of the group's messages
-that m answers, and that server c itself relayed early, have become deliverable to it; its vector then
-says so. The members decide with the vector of group c.
+Delivery in the group of servers: all messages in ``after`` were delivered there, and of each server
+all broadcasts up to the number in ``beyond``. Numbers are given as broadcasts are made, so this asks
+for some that are not in m's causal past; but all of them were sent earlier than m, so that no two
+messages wait for each other. Server c decides for its members by these vectors, because only it sees
+messages that are not for them. In its own group it waits for one thing: m is broadcast there when
+those of the group's messages that m answers, and that c itself relayed early, are deliverable to it.
 
-Processes of one group deliver all that is broadcast in it: so messages that do not leave carry
-nothing more, yet pass on what their sender knows.
+View changes. Numbers belong to a view of the servers; a new view begins when all its members have
+delivered what any of them had received in the old one, so numbers of an old view ask for nothing. A
+message that then lacks something in ``after`` is dropped; its server, as long as it has it, relays it
+again. Every view change of a local group is followed by one of the servers, and until then nothing is
+relayed from there: so what waits for a message that no process has any more is *discarded*. It has
+not been delivered anywhere, its sender has crashed or is cut off, and brings both along if it returns.
 
-View changes. Numbers belong to a view of the servers; a new one begins when all its members have
-delivered what any of them had received of the old one, so numbers of an old view ask for nothing. What
-lacks something in ``after`` then is dropped; its server, as long as it has it, relays it again. Every
-view change of a local group is followed by one of the servers, and until then nothing is relayed from
-there: so what waits for a message that nobody has any more is *discarded*. Nobody has delivered it, its
-sender has crashed or is cut off, and one that returns brings along both. To deliver it instead would
-put it before what it comes after.
-
-State, besides that of the daisy: of a process one vector of the servers' size; of a server, for each
+State, besides that of the daisy: at a process one vector of the servers' size; at a server, for each
 other, which of its broadcasts were delivered.
 Cost: a message that leaves has 12 + 4s + 8k bytes more in its first group, 4 + 8k in that of the s
-servers, where k of its group's members have messages under way, and 12 + 4s in the last.
+servers, where k of its group's members have messages in transit, and 12 + 4s in the last.
 
-Limits. A sender that crashes, its server or not, may leave a hole, if something that it sent before was
-lost on the way to all others and was not to leave the group: without early relaying its server would
-have had that too. A sender that is cut off at such a moment may lose the earlier message to its group,
-and while a group is in two parts an answer may overtake its question on the way into the other one.
-All members of a group have to deliver all that is broadcast in it. For other limits see ``daisy``, as
-without ``safe``. Where nothing is lost or late on the way to servers there is nothing to gain.
+Limits. A sender that crashes may leave a hole, if an earlier message of its that was not to leave the
+group was lost on the way to all others: without early relaying its server would have had that too. A
+sender that is cut off then may lose the earlier message to its group, and while a group is partitioned
+an answer may overtake its question on the way into the other part. All members of a group must deliver
+all its broadcasts. For other limits see ``daisy``, as without ``safe``. Where nothing is lost or late
+on the way to servers there is nothing to gain.
 """
 
 from __future__ import annotations
@@ -71,7 +61,7 @@ class EarlyRelays(Relays):
     def __init__(self, place: Place, settings: Any = None) -> None:
         super().__init__(place, settings)
         self.above = NO_VIEW
-        self.beyond: tuple[int, ...] = ()  # of each server in that view, the last that arrived here
+        self.beyond: tuple[int, ...] = ()  # the last broadcast of each server in that view, here
 
     def _stamped(self, cast: Cast) -> Cast:
         if not self.settings.early or not self._leaves(0, cast):
@@ -107,7 +97,7 @@ class EarlyRelays(Relays):
             return
         if cast.above == self.above:
             self.beyond = tuple(map(max, self.beyond, cast.beyond))
-        else:  # by their order: if servers begin anew, so do their views' numbers
+        else:  # a new view of the servers starts its numbers again
             self.above, self.beyond = cast.above, cast.beyond
 
     def _relay(self, queue: deque[Cast], origin: int, target: int, now: int) -> Effects:
@@ -119,11 +109,11 @@ class EarlyRelays(Relays):
             yield from self._relay_down(queue, now)
 
     def _relay_up(self, queue: deque[Cast], now: int) -> Effects:
-        """What was delivered, in that order, then what was only received."""
+        """Relay what was delivered, in that order, then what was only received."""
         above = self.groups[1]
         assert isinstance(above, ServerGroup)
         if above.view is None or above.me not in above.view.members:
-            return  # the servers do not know of the local group's view yet
+            return  # the servers do not know the local group's view yet
         while queue and above.open:
             if above.knows(queue[0]):
                 queue.popleft()
@@ -137,7 +127,7 @@ class EarlyRelays(Relays):
                 yield from self._cast_above(cast, now)
 
     def _cast_above(self, cast: Cast, now: int) -> Effects:
-        """Broadcast in the group of servers, which may be a new one that knows of nothing."""
+        """Broadcast in the group of servers, which may be a new one that has seen nothing."""
         if isinstance(cast, StampedCast):
             local = self.local
             after = (n for n in cast.after if n in local.history or not follows((n,), local.seen))
@@ -146,7 +136,7 @@ class EarlyRelays(Relays):
         yield from self._translate(1, self.groups[1].cast(cast, now), now)
 
     def _relay_down(self, queue: deque[Cast], now: int) -> Effects:
-        """What answers messages of the local group waits for them; others pass it by."""
+        """Relay down what does not answer held messages of the local group; the rest waits."""
         while self.local.open and (cast := next((c for c in queue if self._goes(c)), None)):
             queue.remove(cast)
             if not self.local.has_seen(cast):
@@ -154,11 +144,11 @@ class EarlyRelays(Relays):
                 yield from self._translate(0, self.local.cast(cast, now), now)
 
     def _held(self) -> Collection[Cast]:
-        """What was received in the local group, and is not deliverable."""
+        """What was received in the local group and is not deliverable."""
         return () if self.local.casting is None else self.local.casting.held.values()
 
     def _goes(self, cast: Cast) -> bool:
-        """Whether it comes after nothing that was relayed from here and is not deliverable here."""
+        """Whether nothing in its causal past was relayed from here and is not deliverable here."""
         casting = self.groups[1].casting
         if casting is None:
             return True

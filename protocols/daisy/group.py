@@ -1,16 +1,15 @@
 """The group layer: views that the members agree on, and causal broadcast within each.
 
-What Baldoni, Friedman & van Renesse take from a group communication system (section 3.1), made real.
-``membership`` has who should be in a view, ``agreement`` how one is installed, ``casting`` what is
-broadcast and known of it within one.
+What Baldoni, Friedman & van Renesse take from a group communication system (section 3.1).
+``membership`` decides who should be in a view, ``agreement`` installs it, ``casting`` broadcasts in it.
 
-- *Weak views* (see ``View``): for ``grace`` nothing is relayed out of one. If the others are back
-  by then, nobody elsewhere knows what they do not; if not, they are taken to have crashed.
-  A process that nobody admits for so long begins a weak view of its own.
+- *Weak views* (see ``View``): for ``grace`` nothing is relayed out of one. If the others are back by
+  then, no other group knows what they do not; if not, they are taken to have crashed. A process that
+  is not admitted for ``grace`` starts a weak view of its own.
 - *Absent members* have not released what is addressed to their rosters, until they were gone for
-  ``forget``. What one who returns after that lacks is lost to it: by then it counts as crashed.
-- *Omissions* are repaired by the reports: a member sends its broadcasts again to one that lacks them;
-  what was broadcast by a member that crashed is in the union of the next view.
+  ``forget``; then they count as crashed, and what they lack is lost to them.
+- *Omissions* are repaired by the reports: a member retransmits its broadcasts to one that lacks them;
+  the broadcasts of a crashed member are in the union of the next view.
 """
 
 from __future__ import annotations
@@ -39,11 +38,11 @@ class Group(Agreement):
 
     @property
     def waits(self) -> bool:
-        """Whether, as server, it has to know first what is recorded above."""
+        """Whether, as server, it must first learn what the group above keeps for it."""
         return False
 
     def resume(self, recorded: Iterable[Cast], now: int) -> Effects:
-        """As server, go on with what is recorded above."""
+        """As server, go on with what the group above keeps."""
         yield from ()
 
     @property
@@ -52,23 +51,23 @@ class Group(Agreement):
         return self.casting is not None and self.casting.complete()
 
     def is_everywhere(self, name: MessageId) -> bool:
-        """Whether all members of the view are known to have delivered it."""
+        """Whether all members of the view are known to have delivered a message."""
         return name not in self.history or (
             self.casting is not None and self.casting.everywhere(name)
         )
 
     def is_stable(self, cast: Cast) -> bool:
-        """Whether it was seen, and is kept no longer."""
+        """Whether a message was seen and is kept no longer."""
         return self.has_seen(cast) and cast.id not in self.history
 
     def is_settled(self, cast: Cast, now: int) -> bool:
-        """Whether all other members have released it, and nobody absent needs it."""
+        """Whether all other members have released a message, and no absent one needs it."""
         if not self.has_seen(cast) or cast.id not in self.history or self.casting is None:
             return self.is_stable(cast)
         return self.casting.released_by_others(cast.id) and not self.is_owed(cast, now)
 
     def is_owed(self, cast: Cast, now: int) -> bool:
-        """Whether somebody who is absent, but perhaps alive, is among the destinations."""
+        """Whether an absent member that may be alive is among the destinations."""
         assert self.view is not None
         return any(
             cast.is_for(member.roster)
@@ -96,7 +95,7 @@ class Group(Agreement):
         self.history[cast.id] = cast
 
     def receive(self, message: Message, sender: int, now: int) -> Effects:
-        """A member, or one who wants to be, has sent something."""
+        """Handle a message of a member or a joiner."""
         if sender in self.heard and not isinstance(message, Expelled):
             self.heard[sender] = now
         if self.out:
@@ -119,7 +118,7 @@ class Group(Agreement):
             self.silent, self.silent_since = True, now
 
     def _current(self, view: ViewId, sender: int) -> bool:
-        """Whether a message belongs to the view and may be acted on."""
+        """Whether a message belongs to the current view and may be acted on."""
         return (
             self.casting is not None
             and not (self.joining or self.frozen)
@@ -144,7 +143,7 @@ class Group(Agreement):
         yield from self._go_on(casting, now)
 
     def _go_on(self, casting: Casting, now: int) -> Effects:
-        """Deliver what has become deliverable; tell the others soon what they wait to hear."""
+        """Deliver what has become deliverable; report soon if others wait for that."""
         while self.casting is casting and (ready := casting.next()):
             yield from self._deliver(casting, *ready, now)
         if casting.news:
@@ -175,7 +174,7 @@ class Group(Agreement):
         if sender == self.view.server and report.above:
             self.above = report.above
         if report.promised > self.promised.number:
-            self.promised = ViewId(report.promised)  # somebody waits for a greater view
+            self.promised = ViewId(report.promised)  # a member waits for a greater view
         if self.casting is None or not self._current(report.view, sender):
             return
         if self.casting.fits(report, sender):
@@ -186,7 +185,7 @@ class Group(Agreement):
             yield from self._go_on(self.casting, now)
 
     def _correct(self, sender: int, now: int) -> Effects:
-        """Somebody is in an older view."""
+        """Answer a report from an older view."""
         assert self.view is not None
         if sender not in self.invited:
             yield self._send((sender,), Expelled, view=self.view.id)
@@ -195,17 +194,17 @@ class Group(Agreement):
                 yield Send((sender,), part)
 
     def _next(self, sender: int, now: int) -> int:
-        """The oldest member that is alive, but for this one."""
+        """The oldest member that is alive, except the sender."""
         return next(m.process for m in self._alive(now) if m.process != sender)
 
     def tick(self, now: int, may: Callable[[Cast], bool], above: tuple[int, ...]) -> Effects:
-        """Once every heartbeat; ``may`` says what need not be kept on this process's account."""
+        """Handle a heartbeat; ``may`` says what need not be kept on this process's account."""
         if self.out:
             return
         if self.view is None or self.joining:
             yield from self._seek(now)
             return
-        if now - self.ticked_at > 2 * self.timing.heartbeat:  # it is this process that stood still
+        if now - self.ticked_at > 2 * self.timing.heartbeat:  # this process itself was paused
             self.heard = dict.fromkeys(self.heard, now)
         self.ticked_at = now
         if self.silent and now - self.silent_since > 2 * self.timing.heartbeat:
@@ -226,7 +225,7 @@ class Group(Agreement):
             yield self._send(peers, Silence)
 
     def acknowledge(self, above: tuple[int, ...]) -> Effects:
-        """Tell the others what was delivered."""
+        """Report what was delivered."""
         self.ack_due = False
         if self.view is not None and not (self.joining or self.out):
             yield from self._report(above, urgent=True)

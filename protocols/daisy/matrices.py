@@ -1,38 +1,31 @@
-"""Causal multicast within one view: a message goes only to the members that are to have it.
+"""Causal multicast within one view: a message goes to its recipients only.
 
 Baldoni, Friedman & van Renesse 1996, section 3.4, the second optimisation. A cast goes to the members
 that answer for some of its destinations, and to the server if it leaves the group. If these are fewer
 than k, the next members in the view's order get it as well, as witnesses: they only hold it.
 
-Order is that of Raynal, Schiper & Toueg 1991, within the view: ``SENT[i][j]`` counts the casts of
-member i to j that are known here, T[i] those of i that were delivered here. A cast carries its
-sender's matrix, with itself counted, and is deliverable at j when T[i] + 1 is SENT[i][j] of its sender
-i and T[l] >= SENT[l][j] of all others.
-
-A cast is *firm* when k members hold it besides its sender, and all casts of its sender before it are
-firm. Only what is firm is handed on, and relayed: so the past of what anybody acted upon is held by
-k + 1 members, whoever sent it. k copies of the cast alone would not do: a sender that casts m1 to one,
-m2 to another and crashes may leave m2 with the past lost. That a member holds a cast is known from its
-reports: they say how many of each member's casts to it were *received*, from the first on, so that
-nobody waits in a circle. The diagonal of the matrix, where a count would be of no use, says how many
-of each member's first casts are known to be firm; the cast's own number comes last. A report says it of
-its sender, in the place of the sender's own casts.
-
-A cast is kept by all who got it, and its sender, until all of them have released it. Slots and what
-was carried over are as in ``casting``; the which-th of a slot is what its member sent to this process.
-When the view changes members bring what they received as well, and what comes after a lost cast of the
-same member is dropped: it was not firm, so nobody has delivered it. If more than k members have not
-brought what they have, the others wait for ``grace`` before they go on: some may only be cut off.
-
-State: SENT, T, the firm counts, and of every other member what it reported; all are reset in each view.
+State: ``SENT[i][j]``, the casts of member i to j that are known here; T[i], those of i that were
+delivered here; firm counts, and the reports of every other member; all are reset in each view.
+Delivery is that of Raynal, Schiper & Toueg 1991: a cast of member i carries its sender's matrix, itself
+counted, and is deliverable at j when T[i] + 1 = SENT[i][j], T[l] >= SENT[l][j] for others, and it is
+*firm*: k members hold it besides its sender, and all earlier casts of its sender are firm.
+Invariant: the causal past of what any member acted upon is held by k + 1 members. (k copies of each
+cast would not do: a sender that casts m1 to one, m2 to another and crashes may leave m2 alone.)
 Cost: 32 + 16 + 4(m² + 1) + 4|Dests| + d bytes a copy in a group of m. With k = 1 a cast waits only for
 those that its sender made just before it; with more, for the reports of other recipients.
 
+Reports say how many of each member's casts were *received*, from the first on, so that there is no
+circular wait. The diagonal of the matrix says how many of each member's first casts are known to be
+firm, the last entry is the cast's own number; a report says it of its sender, in the sender's entry.
+A cast is kept by its sender and all recipients until all of them have released it. In a view change
+members also bring what they received, and casts after a lost one of the same member are dropped: they
+were not firm, so not delivered. If the State of more than k members is missing, the others wait for
+``grace``: some may only be cut off.
+
 Limits. If more than k members of a view crash, or are cut off for longer than ``grace``, before the
-next is complete, messages may be lost that others have answered. A member that is silent holds up the
-firmness, and so all later casts, of those who sent to it, until it is suspected. With more than two
-levels, a process that has left and joins again may lack what is sent to it before all groups above have
-learnt of that.
+next is complete, messages may be lost that others have answered. A silent member delays all later
+casts of those who sent to it, until it is suspected. With more than two levels, a process that has
+left and joins again may lack what is sent to it before all groups above know.
 """
 
 from __future__ import annotations
@@ -78,7 +71,7 @@ class Matrices(Casting):
         return not self.top and (cast.dests is None or not cast.dests <= self.view.present)
 
     def _count(self, cast: Cast, i: int, j: int) -> int:
-        """Of all that member i sent to j, which a cast of i is; or if j is i, of all its casts."""
+        """The number of a cast of member i among those to j; or among all its casts, if j is i."""
         return cast.vector[-1 if i == j else i * self.size + j]
 
     @override
@@ -97,7 +90,7 @@ class Matrices(Casting):
         return cast, [(tuple(processes[j] for j in sorted(to)), cast)] if to else []
 
     def fits(self, message: Cast | Report, sender: int) -> bool:
-        """Whether a cast has a matrix of this view, and is for this process to hold."""
+        """Whether a cast has a matrix of this view's size, and this process is a recipient."""
         if isinstance(message, Report):
             return super().fits(message, sender)
         i = self.index[sender]
@@ -118,7 +111,7 @@ class Matrices(Casting):
         return True
 
     def next(self) -> tuple[int, Cast] | None:
-        """Take a cast out of those that wait that may be handed on, and learn from it."""
+        """Take a deliverable cast out of the hold-back queue, and merge its matrix."""
         ready = super().next()
         if ready is not None:
             i, cast = ready
@@ -128,7 +121,7 @@ class Matrices(Casting):
         return ready
 
     def deliverable(self, cast: Cast, i: int) -> bool:
-        """Whether all that was sent here before this cast of member i is delivered, and it is firm."""
+        """Whether this cast of member i is firm, and its causal past here is delivered."""
         in_order = all(
             cast.vector[j * self.size + self.me] <= t
             for j, t in enumerate(self.T)
@@ -137,14 +130,14 @@ class Matrices(Casting):
         return in_order and self.is_firm(cast, i)
 
     def is_firm(self, cast: Cast, i: int) -> bool:
-        """Whether k members hold a cast of member i beside this one, and all that i sent before it."""
+        """Whether k members besides member i hold its cast, and all its earlier casts."""
         number = cast.vector[-1]
         if self.firm[i] >= number - 1:
             return self.firm[i] >= number or 1 + self._holders(cast, i) >= self.k
         return False
 
     def _holders(self, cast: Cast, i: int) -> int:
-        """How many recipients are known to hold a cast of member i, but for this one."""
+        """The number of recipients known to hold a cast of member i, without this process."""
         return sum(self._has(j, cast, i) for j in self.recipients(cast, i) if j != self.me)
 
     def _has(self, j: int, cast: Cast, i: int) -> bool:
@@ -152,7 +145,7 @@ class Matrices(Casting):
         return received is not None and received[i] >= self._count(cast, i, j)
 
     def _firm_up(self) -> None:
-        """See how many of this process's own casts are firm; what waits for that should be told."""
+        """Update the count of this process's own firm casts, and report it if others wait for it."""
         me, waiting = self.me, self.firm[self.me] + 1 < self.T[self.me]
         for cast in list(self.slots[me + 1])[self.firm[me] - self.stable[me + 1] :]:
             if cast is None or self._holders(cast, me) < self.k:
@@ -161,12 +154,12 @@ class Matrices(Casting):
             self.news |= waiting
 
     def note_vector(self, sender: int, vector: tuple[int, ...]) -> None:
-        """A member has delivered what, by the matrix of its cast, was sent to it."""
+        """Note what a member has delivered, by the matrix of its cast."""
         super().note_vector(sender, vector[self.index[sender] : -1 : self.size])
         self.firm[:] = map(max, self.firm, vector[: -1 : self.size + 1])
 
     def note(self, sender: int, report: Report) -> None:
-        """A member has received and released this much, and so much of its own is firm."""
+        """Note what a member has received and released, and how many of its casts are firm."""
         i = self.index[sender]
         super().note_vector(sender, report.delivered)
         self.firm[i] = max(self.firm[i], report.delivered[i])
@@ -174,7 +167,7 @@ class Matrices(Casting):
         self._firm_up()
 
     def progress(self) -> tuple[int, ...]:
-        """What was received of the others, and what is firm of one's own."""
+        """What was received from the others, and how many of its own casts are firm."""
         self.news = False
         self.received[self.me] = self.firm[self.me]
         return tuple(self.received)
@@ -190,10 +183,10 @@ class Matrices(Casting):
         return self.size - len(here) > self.k
 
     def union(self, states: Collection[State]) -> Iterator[Cast]:
-        """All that the members have, but for what comes after a cast that is lost.
+        """All that the members have, except casts after a lost one of the same member.
 
-        Of what was only received the numbers tell: its sender's casts before it are firm, and somebody
-        has brought them unless more than k are missing, or they were received as well.
+        The numbers of what was only received tell: its sender's earlier casts are firm, and some
+        member has brought them unless more than k are missing, or they were received as well.
         """
         yield from super().union(states)
         for view in {state.view for state in states}:
@@ -203,14 +196,14 @@ class Matrices(Casting):
                 yield from _whole(held, [max(counts) for counts in zip(*firm, strict=False)])
 
     def everywhere(self, name: MessageId) -> bool:
-        """Whether a message is firm; of what was carried over, whether k others have that."""
+        """Whether a message is firm; if it was carried over, whether k others are in the view."""
         slot, which = self.at[name]
         if slot == 0:
             return sum(d is not None for d in self.delivered) >= self.k
         return slot != self.me + 1 or self.firm[self.me] >= which
 
     def released_by_others(self, name: MessageId) -> bool:
-        """Whether all others who have a message have released it."""
+        """Whether all other holders of a message have released it."""
         slot, which = self.at[name]
         cast = self.slots[slot][which - self.stable[slot] - 1]
         return super().released_by_others(name) if slot == 0 else self._released(cast, slot - 1)
@@ -223,7 +216,7 @@ class Matrices(Casting):
         )
 
     def first_is_stable(self, slot: int) -> bool:
-        """Whether all who have the first of a slot have released it."""
+        """Whether all holders of the first cast of a slot have released it."""
         if slot == 0:
             return super().first_is_stable(slot)
         mine = self.released[self.me][slot] > self.stable[slot]
@@ -244,7 +237,7 @@ class Matrices(Casting):
 
 
 def _whole(held: Collection[HeldCast], firm: list[int]) -> Iterator[Cast]:
-    """Of what was received, what comes after nothing of its sender that is neither firm nor here."""
+    """The received casts all of whose sender's earlier casts are firm or received."""
     for member, number, cast in sorted(held, key=lambda h: h.number):
         if number <= firm[member] + 1:
             firm[member] = max(firm[member], number)

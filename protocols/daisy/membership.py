@@ -1,9 +1,9 @@
-"""Who should be in a group: who is heard of, who wants to join or leave, and who proposes a view.
+"""Who should be in a group: which members are alive, who joins or leaves, and who proposes a view.
 
-Whoever was not heard of for ``patience`` is suspected. The coordinator, the oldest member that it does
-not suspect itself, proposes views. Whoever is expelled and yet alive is told so, and asks to be
-admitted again; so does, at every heartbeat until it is, whoever starts, comes from another group, or
-has become a server. Members pass that on to the coordinator.
+A member that was silent for ``patience`` is suspected. The coordinator, the oldest member that is not
+suspected, proposes views. A member that is expelled and yet alive is told so, and asks to be admitted
+again; so does, at every heartbeat until it is, a process that starts, comes from another group, or has
+become a server. Members forward that to the coordinator.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .messages import (
 from .view import Member, View, ViewId
 from .view_change import Reshape, State
 
-STRONG = 256  # by so much a view's number grows if a majority made it: such views prevail
+STRONG = 256  # what a majority adds to a view's number, so that its view prevails
 FIRST = 1 << 16  # the number of the views at the beginning
 Gather = Callable[[int, int], list[Cast] | None]
 
@@ -45,7 +45,7 @@ class Timing(NamedTuple):
 
 
 class Joiner(NamedTuple):
-    """One who wants to be a member, or one who is, with another roster or backing."""
+    """A process that wants to be a member, or a member with a new roster or backing."""
 
     member: Member
     how: int
@@ -54,7 +54,7 @@ class Joiner(NamedTuple):
 
 @dataclass
 class Proposal:
-    """A view that this process wants, and the answers so far."""
+    """A view that this process proposes, and the answers so far."""
 
     id: ViewId
     target: tuple[Member, ...]
@@ -63,17 +63,17 @@ class Proposal:
     states: dict[int, State] = field(default_factory=dict)
 
     def waiting(self) -> tuple[int, ...]:
-        """Who has not answered."""
+        """The processes that have not answered."""
         return tuple(sorted(p for p in self.asked if p not in self.states))
 
 
 def nothing_to_gather(process: int, now: int) -> list[Cast] | None:
-    """What there is above for one who joins; none if that is not known."""
+    """What the group above keeps for a joiner; None: that is not known."""
     return None
 
 
 class Membership(ABC):
-    """One process's part in one group; ``view`` is none before it has been a member."""
+    """One process's part in one group; ``view`` is None before it has been a member."""
 
     history: dict[MessageId, Cast]
 
@@ -89,7 +89,7 @@ class Membership(ABC):
     ) -> None:
         self.number, self.me, self.timing = number, me, timing
         self.candidates = tuple(p for p in candidates if p != me.process)
-        self.others = tuple(others)  # absent, if this process has to begin the group anew
+        self.others = tuple(others)  # the absent, if this process has to start the group again
         self.contacts: tuple[int, ...] = ()
         self.turn = 0
         self.view = view
@@ -103,7 +103,7 @@ class Membership(ABC):
         self.joiners: dict[int, Joiner] = {}
         self.leavers: dict[int, bool] = {}  # whether the roster leaves as well
         self.proposal: Proposal | None = None
-        self.reshape: Reshape | None = None  # what this process, as coordinator, wants
+        self.reshape: Reshape | None = None  # what this process wants as coordinator
         self.given: frozenset[int] = frozenset()  # processes that were split off
         self.gather: Gather = nothing_to_gather
         self.invited = frozenset(self.heard)
@@ -111,25 +111,25 @@ class Membership(ABC):
 
     @abstractmethod
     def _state(self) -> State:
-        """What this process has that the next view needs."""
+        """What the next view needs of this process."""
 
     @abstractmethod
     def _decide(self, now: int) -> Effects:
         """Install the proposed view if all who were asked have answered."""
 
     def _kept(self) -> Iterable[Cast]:
-        """What this process holds of the view, for the next one."""
+        """The messages of the view that this process keeps for the next one."""
         return self.history.values()
 
     @property
     def open(self) -> bool:
-        """Whether broadcasts can be made: a member, and no view change under way."""
+        """Whether broadcasts can be made: it is a member, and no view change is in progress."""
         closed = self.joining or self.out or self.frozen or self.silent
         return self.view is not None and not closed
 
     @property
     def frozen(self) -> bool:
-        """Whether a view change is under way."""
+        """Whether a view change is in progress."""
         return self.view is not None and self.promised > self.view.id
 
     @property
@@ -158,7 +158,7 @@ class Membership(ABC):
             self.joiners[join.source] = Joiner(member, join.how, now)
             self.leavers.pop(join.source, None)
             yield from self._pass_on(join, sender, now)
-            if join.how == MOVED:  # it may take a while; but the group is there
+            if join.how == MOVED:  # it may take a while, but the group exists
                 yield self._send((join.source,), Expelled, view=self.view.id)
 
     def _on_leave(self, leave: Leave, sender: int) -> Effects:
@@ -170,7 +170,7 @@ class Membership(ABC):
             self.leavers[leave.source] = leave.with_roster
 
     def _pass_on(self, message: Message, sender: int, now: int) -> Effects:
-        """Let the coordinator know, if this is the first that a member hears of it."""
+        """Forward a message to the coordinator, unless a member forwarded it here."""
         coordinator = self._leaders(self._alive(now))[0].process
         if sender == message.source and coordinator != self.me.process:
             yield Send((coordinator,), message)
@@ -189,7 +189,7 @@ class Membership(ABC):
             yield self._send((sender,), Expelled, view=self.view.id)
 
     def _go_away(self, now: int) -> Effects:
-        """There is a view without this process: ask to be admitted, as somebody new."""
+        """There is a view without this process: ask to be admitted as a new member."""
         yield Count("expelled")
         self.joining = True
         self.asking_since = now
@@ -198,7 +198,7 @@ class Membership(ABC):
         yield from self._ask(now)
 
     def _ask(self, now: int) -> Effects:
-        """Ask those who are known to be members, and in turn all who might be."""
+        """Ask known members to be admitted, and one by one all who might be members."""
         peers = set(self.contacts)
         if self.view is not None and not self.joining:
             peers = set(self._peers())
@@ -213,7 +213,7 @@ class Membership(ABC):
             yield self._send(asked, Join, backing=backing, of=of, how=how, roster=roster)
 
     def _mind_own_place(self, now: int) -> Effects:
-        """Leave, when nothing of one's own is under way any more; or stay, for a new roster."""
+        """Leave, once nothing of its own is in transit; or announce a new roster."""
         assert self.view is not None
         if self.leaving and not any(name.source == self.me.process for name in self.history):
             yield self._send(self._peers(), Leave, with_roster=True)
@@ -223,7 +223,7 @@ class Membership(ABC):
             yield from self._ask(now)
 
     def _probe(self, now: int) -> Effects:
-        """The server looks for absent members that are alive, and for a view that it does not know."""
+        """As server, look for absent members that are alive, and for unknown views."""
         assert self.view is not None
         if not self.is_server or not self.view.absent:
             return
@@ -248,12 +248,12 @@ class Membership(ABC):
         ]
 
     def _leaders(self, alive: list[Member]) -> list[Member]:
-        """Of these, the members whose place nobody else wants, if there are such."""
+        """Those of these members whom no joiner replaces, if there are any."""
         replaced = self._replaced([j.member for j in self.joiners.values() if j.how != INSIDE])
         return [m for m in alive if m.process not in replaced] or alive
 
     def _resigned(self) -> set[int]:
-        """Who is a member no longer, and said so."""
+        """The members that have said that they are no longer servers."""
         return {process for process, wholly in self.leavers.items() if not wholly}
 
     def _replaced(self, target: Sequence[Member]) -> set[int]:
@@ -261,7 +261,7 @@ class Membership(ABC):
         return {m.process for m in self.view.members if any(t.replaces(m) for t in target)}
 
     def _lead(self, now: int) -> Effects:
-        """As coordinator, see to it that the view has those and only those who should be in it."""
+        """As coordinator, propose a view if the current one has not exactly the right members."""
         assert self.view is not None
         resigned, patience = self._resigned(), self.timing.patience
         alive = [m for m in self._alive(now) if m.process not in resigned]
@@ -282,10 +282,10 @@ class Membership(ABC):
             yield from self._propose(target, asked, now)
 
     def _admissible(self, now: int) -> list[Member]:
-        """Those who want to join, without those whose place another wants as well.
+        """The joiners, without those whom another joiner replaces.
 
-        One from another group needs what is on its way to it from above. Once proposed it stays so: a
-        view without it would make a view change above, during which nobody knows what is on its way.
+        One from another group needs what is in transit to it from above. Once proposed it stays so:
+        a view without it would cause a view change above, during which that is not known.
         """
         assert self.view is not None
         proposed = () if self.proposal is None else self.proposal.target
@@ -303,7 +303,7 @@ class Membership(ABC):
         proposal = self.proposal
         late = proposal is not None and now - proposal.since >= self.timing.grace
         if proposal is not None and late and proposal.waiting():
-            proposal = None  # some are alive, but have promised another view of the same number
+            proposal = None  # some are alive, but have promised another view of that number
         if proposal is None or (proposal.target, proposal.asked) != (target, asked):
             proposal = self.proposal = Proposal(self.promised, target, asked, now)
             grows = 1 if self._weakens(proposal, now) else STRONG

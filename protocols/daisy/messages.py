@@ -1,13 +1,13 @@
-"""What the members of a group say to each other.
+"""The messages between the members of a group.
 
 Integers are unsigned, big-endian and of four bytes; the group's number is in the common header.
 
     Cast      view (2), size of the view and bit 0 "to all", logical time, vector, destinations: a
-              message as the application sent it, with its own name, broadcast in a view
+              message of the application, with its own name, broadcast in a view
     Report    view (2), promised number, size of the view m, delivered (m), released (m + 1), then
               the members of the group above; the heartbeat, acknowledgement and stability report
     Join      backing, on whose behalf, how (from outside, inside, another group), roster
-    Leave     whether its roster leaves with it, or somebody else will answer for that
+    Leave     whether its roster leaves with it, or another member will answer for that
     Expelled  view (2) in which the receiver is not
     Flush     proposed view (2)
     Silence   nothing; the server asks the members to broadcast nothing for a while
@@ -47,10 +47,10 @@ def _processes(words: Iterable[int], processes: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupMessage(Message):
-    """What all have in common: control information of whole integers."""
+    """A message whose control information is a sequence of 4-byte integers."""
 
     def words(self) -> tuple[int, ...]:
-        """The control information."""
+        """The control information as integers."""
         raise NotImplementedError
 
     @property
@@ -66,10 +66,10 @@ class GroupMessage(Message):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Cast(GroupMessage):
-    """An application's message, broadcast in a view; to all processes if ``dests`` is none."""
+    """A message of the application, broadcast in a view; to all processes if ``dests`` is None."""
 
     view: ViewId = NO_VIEW
-    time: int = 0  # Lamport's: greater than that of all that happened before
+    time: int = 0  # Lamport's clock: greater than that of its whole causal past
     vector: tuple[int, ...] = ()
     dests: frozenset[int] | None = None
 
@@ -109,7 +109,7 @@ class Cast(GroupMessage):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Report(GroupMessage):
-    """How much of each member's broadcasts was delivered, and how much need not be kept for me."""
+    """How many of each member's broadcasts its source has delivered, and how many released."""
 
     view: ViewId
     promised: int
@@ -141,7 +141,7 @@ class Report(GroupMessage):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Join(GroupMessage):
-    """A process wants to be a member; it is the message's source."""
+    """The source wants to be a member."""
 
     backing: int
     of: int
@@ -211,7 +211,7 @@ class Expelled(_OfView):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Flush(_OfView):
-    """The source proposes a view: stop, and say what you hold."""
+    """The source proposes a view: stop, and answer with what is not stable."""
 
     kind: ClassVar[int] = 6
 

@@ -1,9 +1,9 @@
-"""Relaying between the groups of one process: what is passed on, when, and for how long it is kept.
+"""Relaying between the groups of one process: what is relayed, when, and how long it is kept.
 
 The process is a member of the first few of the groups above it, in ``groups``: its local group, the
 group of servers above if it is a server, and so on. What a group delivers waits in ``up`` or ``down``
-until the group beside it can take it: is not in a view change, and, if ``safe``, every member of the
-view is known to have it where it comes from. Both queues are made anew after a view change.
+until the next group up or down is not in a view change, and, if ``safe``, every member of the view
+where it comes from is known to have it. Both queues are rebuilt after a view change.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from .group import Group
 from .messages import Cast, Leave
 from .view import Member, View, ViewId
 
-BACKING_BITS = 10  # times that one may rejoin with the same view below
+BACKING_BITS = 10  # for the times that a server rejoins with the same view below
 
 
 class Relays(Protocol):
-    """A process's groups, from its local group upwards, and what is on its way between them."""
+    """A process's groups, from its local group upwards, and what is in transit between them."""
 
     def __init__(self, place: Place, settings: Any = None) -> None:
         super().__init__(place, settings)
@@ -32,22 +32,22 @@ class Relays(Protocol):
         self.up: list[deque[Cast]] = []  # from this level
         self.down: list[deque[Cast]] = []  # to this level
         self.noted: list[ViewId] = []
-        self.waiting: dict[int, tuple[MessageId, int]] = {}  # of a level, for what and since when
+        self.waiting: dict[int, tuple[MessageId, int]] = {}  # of a level, what waits, since when
 
     @abstractmethod
     def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
-        """A group of this process."""
+        """A new group of this process."""
 
     @abstractmethod
     def _hand_up(self, cast: Cast) -> Effects:
-        """The local group has delivered a message."""
+        """Handle a message that the local group has delivered."""
 
     @abstractmethod
     def _recorded(self, now: int) -> list[Cast] | None:
-        """What the group above keeps for the local group; none if that is not known now."""
+        """What the group above keeps for the local group; None if that is not known now."""
 
     def _stamped(self, cast: Cast) -> Cast:
-        """A message of this process as it leaves now."""
+        """A message of this process with what must be attached to it."""
         return cast
 
     @property
@@ -56,7 +56,7 @@ class Relays(Protocol):
         return self.groups[0]
 
     def _translate(self, level: int, effects: Effects, now: int) -> Effects:
-        """What a group delivers is noted for the groups beside it; of the local group, handed up."""
+        """Queue what a group delivers for the next groups; deliver what the local group does."""
         for effect in effects:
             if not isinstance(effect, Deliver):
                 if level == 0 or not isinstance(effect, Hold):
@@ -79,14 +79,14 @@ class Relays(Protocol):
         return frozenset() if view is None else view.roster
 
     def _leaves(self, level: int, cast: Cast) -> bool:
-        """Whether a message has destinations on the other side of a group."""
+        """Whether a message has destinations outside a group."""
         view = self.groups[level].view
         if view is None or level + 1 == len(self.path):
             return False
         return cast.dests is None or not cast.dests <= view.present
 
     def _advance(self, now: int) -> Effects:
-        """Do what has become possible: send, relay, take or give up a place above."""
+        """Do what has become possible: send, relay, join or leave the group above."""
         self.path = (self.local.number, *self.path[1:])
         yield from self._climb(now)
         for level, group in enumerate(self.groups):
@@ -118,9 +118,9 @@ class Relays(Protocol):
             yield from self._translate(target, casting, now)
 
     def _must_wait(self, level: int, cast: Cast, now: int) -> bool:
-        """What once came from above, and is not known there any more, is for others to bring.
+        """Whether others should relay a message that once came from above and is not known there.
 
-        They have what it comes after. If all of them have crashed nobody will.
+        They have its causal past. After ``grace`` they are taken to have crashed.
         """
         if cast.source in self._roster(level):
             return False
@@ -129,7 +129,7 @@ class Relays(Protocol):
         return now - self.waiting[level][1] < self.local.timing.grace
 
     def _renew(self, level: int, id: ViewId) -> None:
-        """After a view change, consider anew all that may have to be relayed."""
+        """After a view change, queue all that may have to be relayed."""
         self.noted[level] = id
         for lower in (level - 1, level):
             if lower >= 0 and lower + 1 < len(self.groups):
@@ -139,7 +139,7 @@ class Relays(Protocol):
                 self.down[lower] = deque(c for c in above.history.values() if c.is_for(roster))
 
     def _climb(self, now: int) -> Effects:
-        """A server is a member of the group above, and nobody else."""
+        """Join the group above as server; leave it otherwise."""
         for level, group in enumerate(self.groups):
             last = level + 1 == len(self.groups)
             if not group.is_server and not last:
@@ -164,7 +164,7 @@ class Relays(Protocol):
                 self.down[level].clear()
 
     def _answers_for(self, level: int) -> frozenset[int]:
-        """A group's members, and those that were split off and that nobody else answers for yet."""
+        """A group's members, and those split off for which no other member answers yet."""
         group = self.groups[level]
         if group.given and level + 1 < len(self.groups):
             view = self.groups[level + 1].view
@@ -187,7 +187,7 @@ class Relays(Protocol):
         )
 
     def _arrived(self, level: int, cast: Cast, now: int) -> bool:
-        """Whether all destinations below this process have delivered it."""
+        """Whether all destinations below this process have delivered a message."""
         if level == 0:
             return True
         below = self.groups[level - 1]

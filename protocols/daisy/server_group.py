@@ -1,8 +1,8 @@
-"""The group of servers under early relaying: it delivers by what the origins of messages knew.
+"""The group of servers under early relaying: it delivers by the causal past that senders attached.
 
-What a broadcast comes after is in its vector, of which only its own number is the relaying server's,
-and in the messages that it names; see ``early``. What was received waits, and goes into the next view's
-union, unless something that it names does not.
+The causal past of a broadcast is its vector, of which only its own number is the relaying server's, and
+the messages that it names; see ``early_relay``. What was received is held back, and goes into the next
+view's union, unless something that it names does not.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from .view import View
 
 
 class ByOrigin(Casting):
-    """The servers' broadcasts of one view; a vector is the origin's, but for the broadcast's number.
+    """The servers' broadcasts of one view; a vector is the sender's, but for the broadcast's number.
 
     ``T`` counts what was received without a gap; all that was received is in ``held`` until it is
-    delivered, in whatever order its vectors allow.
+    delivered, in any order that the vectors allow.
     """
 
     def __init__(self, view: View, me: int, carried: Sequence[Cast]) -> None:
@@ -34,7 +34,7 @@ class ByOrigin(Casting):
         self.apart: dict[tuple[int, int], Cast | None] = {}  # received after a gap
 
     def send(self, cast: Cast, now: int) -> tuple[Cast, list[Copies]]:
-        """Make this process's next broadcast, with what its origin knew; it waits like others."""
+        """Make this process's next broadcast, with its sender's vector; it is held back like others."""
         number = self.T[self.me] + 1
         vector = list(beyond_of(cast, self))
         vector[self.me] = number
@@ -55,7 +55,7 @@ class ByOrigin(Casting):
         return cast.vector[i] > self.T[i] and (i, cast.vector[i]) not in self.apart
 
     def take(self, cast: Cast, sender: int, seen: bool) -> None:
-        """Keep a broadcast until it is deliverable, and until it is stable unless it was seen."""
+        """Keep a broadcast until it is deliverable, and until it is stable unless seen before."""
         i = self.index[sender]
         key = i, cast.vector[i]
         self.apart[key] = None if seen else cast
@@ -84,7 +84,7 @@ class ByOrigin(Casting):
 
 
 class ServerGroup(Group):
-    """The group of servers, which decides by what the origins knew."""
+    """The group of servers, which delivers by the causal past that senders attached."""
 
     casting: ByOrigin | None
 
@@ -92,7 +92,7 @@ class ServerGroup(Group):
         super().__init__(*args, way=ByOrigin, **named)
 
     def knows(self, cast: Cast) -> bool:
-        """Whether it was delivered here, or waits."""
+        """Whether it was delivered here, or is held back."""
         return self.has_seen(cast) or cast.id in self._waiting()
 
     def _waiting(self) -> dict[MessageId, Cast]:
@@ -100,7 +100,7 @@ class ServerGroup(Group):
         return {cast.id: cast for cast in casts}
 
     def cast(self, message: Cast, now: int) -> Effects:
-        """Broadcast a message in the view; it is delivered here as soon as elsewhere."""
+        """Broadcast a message in the view; it is delivered here no sooner than elsewhere."""
         assert self.casting is not None
         _, copies = self.casting.send(replace(message, group=self.number), now)
         yield Count("broadcasts")
@@ -120,7 +120,7 @@ class ServerGroup(Group):
             yield from self._deliver_ready()
 
     def _deliver_ready(self) -> Effects:
-        """Deliver all that is deliverable; further on it says where it stood in the view."""
+        """Deliver all that is deliverable, with its position in the view attached."""
         casting = self.casting
         assert casting is not None
         while ready := self._ready(casting):
@@ -144,7 +144,7 @@ class ServerGroup(Group):
         return (*self.history.values(), *self._waiting().values())
 
     def _closed(self, union: Iterable[Cast]) -> tuple[Cast, ...]:
-        """Without what lacks something that it comes after."""
+        """Drop what lacks something in its causal past."""
         seen, kept = self.seen.copy(), []
         for cast in union:
             if follows(after_of(cast), seen):
@@ -154,7 +154,7 @@ class ServerGroup(Group):
 
 
 def beyond_of(cast: Cast, casting: Casting) -> tuple[int, ...]:
-    """The servers' broadcasts that a message comes after; of an old view, none are asked for."""
+    """The servers' broadcasts in a message's causal past; none, if they are of an old view."""
     size = len(casting.T)
     if isinstance(cast, StampedCast) and cast.above == casting.id and len(cast.beyond) == size:
         return cast.beyond
@@ -167,10 +167,10 @@ def after_of(cast: Cast) -> tuple[MessageId, ...]:
 
 
 def follows(names: Iterable[MessageId], seen: dict[tuple[int, int], int]) -> bool:
-    """Whether all messages were seen that are named."""
+    """Whether all named messages were seen."""
     return all(name.seq <= seen.get(stream_of(name), -1) for name in names)
 
 
 def stream_of(name: MessageId) -> tuple[int, int]:
-    """Of which process, and which of its incarnations."""
+    """The process and its incarnation."""
     return name.source, name.seq >> SEQUENCE_BITS

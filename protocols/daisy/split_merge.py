@@ -1,4 +1,4 @@
-"""How a local group is split in two, and which ones are merged."""
+"""How a local group is split in two, and which groups are merged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Talk = Mapping[tuple[int, int], int]
 
 
 def split(local: View, above: View, talk: Talk) -> Reshape:
-    """Half of the members become a group with a number that the group above does not know."""
+    """Make half of the members a group with a number that the group above does not know."""
     go = parting(local.members, talk)
     used = {m.of for m in (*above.members, *above.absent)}
     free = (LEVEL // 2 + (go[0].process + i) % (LEVEL // 2) for i in range(LEVEL // 2))
@@ -20,7 +20,7 @@ def split(local: View, above: View, talk: Talk) -> Reshape:
 
 
 def parting(members: tuple[Member, ...], talk: Talk) -> tuple[Member, ...]:
-    """The half that is split off: those who talk least with the rest."""
+    """The half that is split off: those with the fewest messages to and from the rest."""
     stay, go = [members[0]], list(members[1:])
 
     def heard(member: Member) -> int:
@@ -35,7 +35,7 @@ def parting(members: tuple[Member, ...], talk: Talk) -> tuple[Member, ...]:
 
 
 def merge(number: int, local: View, above: View, most: int) -> Reshape | None:
-    """All members of the smallest group join the next one; one group at a time does."""
+    """Make all members of the smallest group join the next one, one group at a time."""
     beside = sorted((len(m.roster), m.of, m) for m in above.members if m.of < LEVEL)
     if len(beside) < 2 or beside[0][1] != number:
         return None

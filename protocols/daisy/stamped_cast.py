@@ -22,7 +22,7 @@ from .view import ViewId
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class StampedCast(Cast):
-    """It comes after so many broadcasts of each server in a view, and after these messages."""
+    """Its causal past: numbers of broadcasts of each server in a view, and names of messages."""
 
     above: ViewId = NO_VIEW
     beyond: tuple[int, ...] = ()
@@ -31,7 +31,7 @@ class StampedCast(Cast):
     kind: ClassVar[int] = 16
 
     def stamp(self) -> tuple[int, ...]:
-        """What it has more than a Cast."""
+        """What it has besides the fields of a Cast."""
         names = (word for name in self.after for word in name)
         view = self.above if self.beyond else ()
         return (len(self.beyond) << 16 | len(self.after), *view, *self.beyond, *names)
@@ -58,13 +58,13 @@ class StampedCast(Cast):
 
 
 def stamp_size(lengths: int) -> int:
-    """How many integers a stamp has, told by the first of them."""
+    """The number of integers of a stamp, by the first of them."""
     servers, names = lengths >> 16, lengths & 0xFFFF
     return 1 + (2 + servers if servers else 0) + 2 * names
 
 
 def read_stamp(words: tuple[int, ...]) -> dict[str, Any]:
-    """The constructor's arguments that a stamp stands for."""
+    """The constructor's arguments that a stamp encodes."""
     servers = words[0] >> 16
     start = 3 + servers if servers else 1
     names = tuple(map(MessageId, words[start::2], words[start + 1 :: 2]))

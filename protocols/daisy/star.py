@@ -1,34 +1,32 @@
-"""A local group whose messages all pass its server, point to point, with one integer each.
+"""A local group whose messages all go through its server, point to point, with one integer each.
 
-Section 3.4, item 3, of the daisy's paper. A member sends its message to the server, which takes the
-messages of each member in the order of their numbers, relays what leaves the group, and forwards it
-to the destinations within. Every link numbers its messages on its own, in either direction, from one
-in each view. All members get a part of one sequence, the server's, in which nothing stands before what
-it comes after: so causal order takes no vector. The sender delivers its own message at once.
-
-*Kept* is a message by its sender, the server and the destinations, until the server says that it is
-stable: all destinations of the view have acknowledged it, it is stable above if it leaves the group,
-and nobody absent needs it. With ``safe`` the server relays one up when all that it has put into its
-sequence up to it has arrived. What the server itself sends goes to all members of the view: nobody
-else has it if the server crashes, and whoever has a later one has the earlier ones too.
-
-*A new view* carries what the members hold, and nobody delivers it yet: a server that has crashed may
-have passed a message to some that comes after another one which it alone had, from above. There that
-one is recorded still. So in every view the server waits until it knows what is recorded above, puts
-this and what was carried over into its sequence, in the order of logical times, and only then takes
-what is new. Whoever gets something again knows it by its number.
-
-State: of each link what is not stable in either direction, and what waits for an earlier one; at the
-server, how far each link was when a message was put into the sequence.
+Baldoni, Friedman & van Renesse 1996, section 3.4, item 3. A member sends its message to the server,
+which takes each member's messages in order, relays what leaves the group, and forwards it to the
+destinations within. Every link numbers its messages, in either direction, from one in each view.
+Delivery: in the order of a link's numbers. The sender delivers its own message at once.
+Invariant: all members get a part of one sequence, the server's, in which a message stands after its
+causal past: so causal order takes no vector.
+State: of each link what is not stable in either direction, and what is held back; at the server, how
+far each link was when a message was put into the sequence.
 Cost: one copy to the server, and one to each other destination in the group, of
 32 + 16 + 4 + 4|Dests| + d bytes; reports of 68 bytes on a link, of 52 between others. One hop more.
 
+*Stability.* A message is kept by its sender, the server and the destinations until the server says
+that it is stable: all its destinations in the view have acknowledged it, it is stable above if it
+leaves the group, and no absent member needs it. With ``safe`` the server relays a message up when its
+sequence up to it has arrived. What the server itself sends goes to all members of the view: otherwise
+no other process has it if the server crashes.
+
+*View change.* A new view carries over what the members hold, but they do not deliver it yet: the old
+server may have forwarded a message to some of them whose causal past it alone had, from above, where
+that is still kept. So the new server waits until it knows what the group above keeps, puts this and
+what was carried over into its sequence, by logical times, and only then takes new messages.
+
 Limits. A sender and its server that crash together, or are cut off together for longer than
 ``grace_ms``, may leave a hole: they alone had a message, and a later one had been forwarded already.
-Without ``safe``, on three levels or more, so may a server of two levels that crashes alone: what it
-had just sent can get past what was lost on the way down to the other servers.
-After a view change the server takes nothing until it is in a view above that is complete and not weak:
-if nobody else is there, twice ``grace_ms``. Groups are not split or merged.
+Without ``safe``, on three levels or more, so may a server of two levels that crashes alone. After a
+view change the server takes nothing until it is in a complete view above that is not weak: if it is
+alone there, for twice ``grace_ms``. Groups are not split or merged.
 """
 
 from __future__ import annotations
@@ -52,10 +50,10 @@ SERVER = 0  # its index in a view
 
 
 class StarCasting(Casting):
-    """The links of one view: at the server one to each member, at a member one to the server.
+    """The messages of one view: the server has a link to each member, a member one to the server.
 
-    Slot i + 1 holds what came from member i. A report says of a link how much of the server's and
-    of the member's messages was delivered, or sent; and how much is stable of what was carried over,
+    Slot i + 1 has what came from member i. A report on a link says how many of the server's and of
+    the member's messages were delivered, or sent; and how many are stable of what was carried over,
     of the server's and of the member's.
     """
 
@@ -64,12 +62,12 @@ class StarCasting(Casting):
         size = len(view.members)
         self.processes = view.processes
         self.serves = self.me == SERVER
-        self.ready = True  # at the server: whether what is new is taken
+        self.ready = True  # at the server: whether new messages are taken
         self.sent: list[deque[Cast]] = [deque() for _ in range(size)]  # to each, not stable
         self.settled = [0] * size  # how many of these are forgotten
         self.sent_at: dict[tuple[int, int], int] = {}
         self.sequence: dict[MessageId, tuple[Cast, list[int]]] = {}  # and how far the links were
-        self.free: list[MessageId] = []  # of it, what need not be kept on the server's account
+        self.free: list[MessageId] = []  # what of it need not be kept on the server's account
         self.told = (0, 0, 0)
 
     def enter(self, slot: int, cast: Cast | None) -> None:
@@ -77,7 +75,7 @@ class StarCasting(Casting):
         self.slots[slot].append(cast)
 
     def send(self, cast: Cast, now: int) -> tuple[Cast, list[Copies]]:
-        """A member's next message goes to the server, the server's to those whom it concerns."""
+        """Send a member's next message to the server, or the server's to its members."""
         cast = replace(cast, view=self.id)
         if self.serves:
             return cast, self.onward(cast, now)
@@ -110,14 +108,14 @@ class StarCasting(Casting):
         return self.serves or self.index[sender] == SERVER
 
     def _acknowledged(self, i: int) -> int:
-        """How much of what was sent to a member it has delivered; less than none before it is here."""
+        """The number of messages that a member has acknowledged; -1 before it is in the view."""
         report = self.delivered[i]
         return -1 if not report else report[SERVER if self.serves else 1]
 
     # what comes in
 
     def fits(self, message: Cast | Report, sender: int) -> bool:
-        """One number on a link; a report on a link, or a mere heartbeat beside it."""
+        """Whether a cast has one number; a report is on a link, or elsewhere a mere heartbeat."""
         if isinstance(message, Cast):
             return self._linked(sender) and len(message.vector) == 1
         return len(message.delivered) == (2 if self._linked(sender) else 0)
@@ -127,21 +125,21 @@ class StarCasting(Casting):
         return cast.vector[0]
 
     def deliverable(self, cast: Cast, i: int) -> bool:
-        """The next one of a link always is, once the server is ready."""
+        """Whether the server is ready: the next message of a link always is deliverable."""
         return self.ready
 
     def note_vector(self, sender: int, vector: tuple[int, ...]) -> None:
-        """A message's number says nothing about others."""
+        """Nothing to note: a message's number says nothing about others."""
 
     def note(self, sender: int, report: Report) -> None:
-        """What the other end of a link has delivered; from the server, what is stable."""
+        """Note what the other end of a link has delivered; from the server, what is stable."""
         super().note_vector(sender, report.delivered)
         if self.index[sender] == SERVER:
             carried, servers, own = map(max, self.told, report.released)
             self.told = carried, servers, own
 
     def reports(self, urgent: bool) -> Iterator[Status]:
-        """To each member what concerns its link; an acknowledgement goes to the server alone."""
+        """A report to each member on its link; an acknowledgement goes to the server only."""
         for process in self.others:
             i = self.index[process]
             if self.serves and not urgent:
@@ -162,7 +160,7 @@ class StarCasting(Casting):
         return all(self._acknowledged(i) >= n for i, n in enumerate(far) if i != SERVER)
 
     def released_by_others(self, name: MessageId) -> bool:
-        """The same: others release what they have."""
+        """Whether it has arrived everywhere: others release what they have."""
         return self.everywhere(name)
 
     def release(self, may: Callable[[Cast], bool]) -> None:
@@ -225,7 +223,7 @@ class StarGroup(Group):
 
     @property
     def open(self) -> bool:
-        """Whether messages can be sent; a server must have begun its sequence."""
+        """Whether messages can be sent; a server must have started its sequence."""
         return super().open and not self.waits
 
     @property
@@ -243,7 +241,7 @@ class StarGroup(Group):
         return []
 
     def resume(self, recorded: Iterable[Cast], now: int) -> Effects:
-        """As server, begin the sequence with what was carried over and what is recorded above."""
+        """As server, start the sequence with what was carried over and what is kept above."""
         links = self.casting
         assert isinstance(links, StarCasting)
         known = {cast.id: cast for cast in (*recorded, *self.history.values())}

@@ -1,4 +1,4 @@
-"""The groups at the beginning: processes in local groups, servers in groups, and so on."""
+"""The groups at the beginning: processes in local groups, their servers in groups, and so on."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ LEVEL = 4096  # group numbers of a level; the common header has room for 16 leve
 
 @dataclass(frozen=True)
 class GroupTree:
-    """Groups by number: their members, of each the first its server, and all processes below."""
+    """Groups by number: their members, the first of which is the server, and all processes below."""
 
     members: dict[int, tuple[int, ...]]
     rosters: dict[int, frozenset[int]]
     levels: int
 
     def path(self, process: int) -> tuple[int, ...]:
-        """The groups that a process is below, its local group first."""
+        """The groups above a process, its local group first."""
         return tuple(number for number, roster in self.rosters.items() if process in roster)
 
     def below(self, number: int, process: int) -> tuple[frozenset[int], int]:
-        """For whom a process answers in a group at the beginning, and as whose server."""
+        """The processes that a process answers for in a group, and the group that it serves."""
         path = self.path(process)
         if number == path[0]:
             return frozenset({process}), process
@@ -35,7 +35,7 @@ class GroupTree:
 
 
 def daisy(processes: int, group_size: int, levels: int, grows: bool = False) -> GroupTree:
-    """Consecutive processes share a local group of about this size, consecutive groups a daisy."""
+    """Local groups of consecutive processes, of about this size, and groups of their servers."""
     members: dict[int, tuple[int, ...]] = {}
     rosters: dict[int, frozenset[int]] = {}
     current = [(p, frozenset({p})) for p in range(processes)]
@@ -58,6 +58,6 @@ def daisy(processes: int, group_size: int, levels: int, grows: bool = False) -> 
 
 
 def cut(things: Sequence[T], parts: int) -> list[Sequence[T]]:
-    """Consecutive parts whose sizes differ by one at most."""
+    """Consecutive parts whose sizes differ by at most one."""
     ends = [len(things) * part // parts for part in range(parts + 1)]
     return [things[start:end] for start, end in pairwise(ends)]

@@ -1,14 +1,14 @@
-"""Views: who is in a group, who may decide the next view, and what is carried into it.
+"""Views: who is in a group, and who may decide the next view.
 
-A view's members are ordered by age, the first is the group's server. A member answers for its
+A view's members are ordered by age; the first is the group's server. A member answers for its
 *roster*: itself in a local group, all processes below it in a group of servers. Members that were
-expelled are *absent*: the group keeps what is addressed to their rosters until somebody who answers
+expelled are *absent*: the group keeps what is addressed to their rosters until a member that answers
 for them is back.
 
-A view that more than half of the members before agreed to, or of an even number half with the eldest,
-is the only one that follows; members whose place another has taken do not count. If fewer are left,
-the others may have crashed, or be cut off and go on as well: such a view is *weak*. Of two views of a
-group the lesser one's members rejoin the other as soon as they learn of it.
+A view that more than half of the previous members agreed to, or half of them with the eldest, is the
+only one that follows; members that were replaced do not count. If fewer are left, the others may have
+crashed, or be partitioned and go on as well: such a view is *weak*. Of two views of a group, the
+members of the lesser one rejoin the other as soon as they learn of it.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from typing import NamedTuple
 
 
 class ViewId(NamedTuple):
-    """A view's number, and who made it; of two views of a group the greater prevails."""
+    """A view's number and its coordinator; of two views of a group the greater prevails."""
 
     number: int = 0
     coordinator: int = 0
 
 
 class Member(NamedTuple):
-    """A process in a group, for whom it answers, and on whose behalf.
+    """A process in a group, and the processes that it answers for.
 
-    ``of`` is the group below, or in a local group the process. ``backing`` grows whenever one joins
-    on the same behalf: of two the greater prevails.
+    ``of`` is the group that it serves below, or in a local group the process. ``backing`` grows
+    whenever a member joins for the same ``of``: the greater one prevails.
     """
 
     process: int
@@ -39,7 +39,7 @@ class Member(NamedTuple):
     of: int
 
     def replaces(self, other: Member) -> bool:
-        """Whether it takes the place of a member."""
+        """Whether it replaces another member."""
         if (self.backing, -self.process) <= (other.backing, -other.process):
             return False
         return self.process == other.process or self.of == other.of
@@ -75,7 +75,7 @@ class View:
         return frozenset().union(*(m.roster for m in (*self.members, *self.absent)))
 
     def is_majority(self, agreed: Collection[int], replaced: Collection[int]) -> bool:
-        """Whether the others cannot go on without some of these."""
+        """Whether those who agreed are a majority of the members that were not replaced."""
         left = [p for p in self.processes if p not in replaced] or self.processes
         votes = sum(p in agreed for p in left)
         return 2 * votes > len(left) or (2 * votes == len(left) and left[0] in agreed)
@@ -84,7 +84,7 @@ class View:
 def following(
     view: View, id: ViewId, members: Iterable[Member], left: Collection[int], weak: bool
 ) -> View:
-    """The next view: who is in neither it nor among those that left is absent from now on."""
+    """The next view; previous members that are not in it and have not left are absent."""
     members = tuple(members)
     before = (*view.members, *view.absent)
     covered = frozenset().union(*(m.roster for m in members))

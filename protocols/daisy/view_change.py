@@ -1,7 +1,7 @@
-"""What travels in parts: a State, the answer to Flush, and an Install, the view that comes of it.
+"""State, a member's answer to Flush, and Install, the new view, which both travel in parts.
 
-A State is what a member holds that is not stable. An Install is the new view and the union of these,
-in an order that respects causality; it may tell some members to become, or to join, another group.
+A State has a member's messages that are not stable. An Install has the new view and the union of
+these, in causal order; it may tell some members to become, or to join, another group.
 """
 
 from __future__ import annotations
@@ -22,40 +22,40 @@ _WORD = struct.Struct("!I")
 
 
 class Writer:
-    """Puts integers and members into bytes."""
+    """Encodes integers and members."""
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
 
     def words(self, *words: int) -> None:
-        """Integers of four bytes."""
+        """Append 4-byte integers."""
         self.parts.append(struct.pack(f"!{len(words)}I", *words))
 
     def list(self, words: Collection[int]) -> None:
-        """How many integers, then they."""
+        """Append a list of integers, after its length."""
         self.words(len(words), *words)
 
     def members(self, members: Collection[Member]) -> None:
-        """How many members, then each."""
+        """Append a list of members, after its length."""
         self.words(len(members))
         for member in members:
             self.words(member.process, member.backing, member.of)
             self.list(sorted(member.roster))
 
     def bytes(self) -> bytes:
-        """All of it."""
+        """All that was written."""
         return b"".join(self.parts)
 
 
 class Reader:
-    """Takes out again what a Writer put in; WireError if it is not there."""
+    """Decodes what a ``Writer`` has encoded; WireError if it is not there."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.at = 0
 
     def take(self, size: int) -> bytes:
-        """So many bytes."""
+        """Bytes of this size."""
         end = self.at + size
         if end > len(self.data):
             raise WireError(f"{len(self.data)} bytes of a group's state, cut short")
@@ -67,15 +67,15 @@ class Reader:
         return int(_WORD.unpack(self.take(4))[0])
 
     def words(self, count: int) -> tuple[int, ...]:
-        """So many integers."""
+        """A fixed number of integers."""
         return struct.unpack(f"!{count}I", self.take(4 * count))
 
     def list(self) -> tuple[int, ...]:
-        """A counted list of them."""
+        """A list of integers, after its length."""
         return self.words(self.word())
 
     def members(self) -> tuple[Member, ...]:
-        """A counted list of members."""
+        """A list of members, after its length."""
         return tuple(self.member() for _ in range(self.word()))
 
     def member(self) -> Member:
@@ -84,13 +84,13 @@ class Reader:
         return Member(process, backing, frozenset(self.list()), of)
 
     def end(self) -> None:
-        """Nothing more may follow."""
+        """Make sure that nothing follows."""
         if self.at != len(self.data):
             raise WireError(f"{len(self.data) - self.at} bytes too many in a group's state")
 
 
 def parts_of(data: bytes, view: ViewId, what: int, me: int, group: int) -> tuple[Part, ...]:
-    """A State or an Install in parts of a size that a network carries."""
+    """A State or an Install in parts that fit a packet."""
     starts = range(0, max(1, len(data)), PART_BYTES)
     return tuple(
         Part(me, 0, group=group, view=view, what=what, index=index, count=len(starts),
@@ -100,7 +100,7 @@ def parts_of(data: bytes, view: ViewId, what: int, me: int, group: int) -> tuple
 
 
 class HeldCast(NamedTuple):
-    """A message that was received and not yet delivered: whose it is, and which of its casts."""
+    """A message that was received and not delivered, with its member and its number there."""
 
     member: int
     number: int
@@ -108,10 +108,10 @@ class HeldCast(NamedTuple):
 
 
 class State(NamedTuple):
-    """What a member holds that is not stable, in the order in which it delivered it.
+    """A member's messages that are not stable, in the order of delivery.
 
-    Where members do not get all messages, also what it has received beyond that, how many of each
-    member's first casts are firm, and what it has seen.
+    Where members do not get all messages, also what was only received, how many of each member's
+    first casts are firm, and what was seen.
     """
 
     view: ViewId
@@ -150,7 +150,7 @@ class State(NamedTuple):
 
 
 class Reshape(NamedTuple):
-    """Some members become the group of another number, or join it where it has members."""
+    """Some members become the group of another number, or join that group if it has contacts."""
 
     number: int
     members: tuple[Member, ...]
@@ -163,7 +163,7 @@ class Reshape(NamedTuple):
 
 
 class Install(NamedTuple):
-    """A view, what was seen of every process before it, and what is carried into it."""
+    """A view, what was seen of every process before it, and what is carried over into it."""
 
     view: View
     seen: tuple[MessageId, ...]
@@ -172,7 +172,7 @@ class Install(NamedTuple):
 
     @property
     def invited(self) -> frozenset[int]:
-        """All processes to whom it applies."""
+        """All processes that it applies to."""
         moved = frozenset() if self.reshape is None else self.reshape.processes
         return moved.union(self.view.processes)
 

@@ -1,4 +1,8 @@
-"""Cluster management: which process owns which of n tickets (Gidenstam et al. 2011, section 4)."""
+"""Cluster management: which process owns which of n tickets (Gidenstam et al. 2011, section 4).
+
+``manager`` is the common part; ``ring`` is Algorithm 1, without failures; ``voting``, ``exclusion`` and
+``leases`` are Algorithms 2 to 4, each derived from the one before.
+"""
 
 from .lease_messages import LEASE_MESSAGES
 from .leases import Leases

@@ -1,7 +1,7 @@
-"""Control information as 4-byte words: what the messages of the cluster management consist of.
+"""The encoding of the cluster management's messages: control information in 4-byte words.
 
-A message names its fields and their form, in order. A number is one word, nobody is the largest
-word, a list its length and then its items.
+A message lists its fields and their forms, in order. A number or a process is one word, and the
+largest word stands for no process; a list is its length and then its items.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Form:
         return [value]
 
     def take(self, words: Words, processes: int) -> Any:
-        """The value that the next words stand for, in a run of so many processes."""
+        """The value that the next words stand for; WireError if there is none."""
         word = next(words, None)
         if word is None:
             raise WireError("control information that ends too early")
@@ -93,7 +93,7 @@ NUMBER, PROCESS, MAYBE = Form(), Process(), Maybe()
 
 
 class WordMessage(Message):
-    """A message all of whose control information has a form."""
+    """A message whose control information is a sequence of fields with forms."""
 
     __slots__ = ()
     forms: ClassVar[dict[str, Form]] = {}

@@ -1,12 +1,12 @@
-"""Neighbours: a coordinator sends UPDATE to its successor, and takes over if that does not answer.
+"""Exclusion: a coordinator sends UPDATE to its successor, and takes over if that does not answer.
 
-Section 4.2, Algorithms 3 and 4. To exclude all between itself and the next reachable process q, p
-asks in the paper the voters that it has in common with q. Here it asks the voters of each process
-between, one process after the other, and learns from them which is the next. So it depends on no
-view, and on no chain of processes that lapse one after the other: the tickets wait for one lease and
-a round, not for as many rounds as there are tickets. An excluded process that has stopped, and knows
-it, may say so itself instead of its voters. p need not give up if it fails; its own voters decide
-about it.
+Section 4.2, Algorithms 3 and 4. In the paper, to exclude all processes between itself and the next
+reachable process q, p asks the voters that it has in common with q. Here it asks the voters of each
+process between, one process after the other, and learns from them which is the next. So it depends
+on no view, and on no chain of leases that lapse one after the other: the tickets wait for one lease
+and a round, not for as many rounds as there are tickets. An excluded process that has stopped, and
+knows it, may say so itself instead of its voters. p need not give up if it fails; that is decided by
+its own voters.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SILENCE = 2
 
 @dataclass
 class Exclusion:
-    """Whom the process excludes at present; or, with ``candidate``, who is asked to follow it."""
+    """The member being excluded; with ``candidate``, the one that is asked to be the successor."""
 
     target: Neighbour
     after: Neighbour  # the target's successor, if it has told its voters nothing
@@ -48,12 +48,12 @@ class Exclusion:
     fenced_at: int = 0
 
     def newest(self) -> Register | None:
-        """The last that the target has told any of its voters."""
+        """The newest register of the target that any of its voters has."""
         known = [register for report in self.reports.values() for register in report]
         return max(known, key=lambda register: register.number, default=None)
 
     def voters(self) -> list[Voters]:
-        """The sets of voters of which enough must refuse: one that it had, and what came later."""
+        """The sets of voters of which enough must refuse: a known one, and any later ones."""
         newest = self.newest()
         sets = [self.target.voters]
         if newest is not None and newest.version > self.target.version:
@@ -77,13 +77,13 @@ class Excluding(Voting):
         super().__init__(place, tickets, founders, settings)
         self.exclusion: Exclusion | None = None
         self.quarantine_end = 0  # until then the process is a temporary coordinator
-        self.confirmed = False  # the successor is known to have told its voters who follows it
+        self.confirmed = False  # whether the successor has told its voters its own successor
         self.silence = 0  # UPDATEs that the successor has not answered
         self.pred: RingMember | None = None
         self.unheard = 0  # rounds without an UPDATE from the predecessor
 
     def disconnect(self) -> TicketEffects:
-        """Whoever is excluded excludes nobody."""
+        """Leave the ring, and give up any exclusion."""
         self.exclusion = None
         yield from super().disconnect()
 
@@ -93,7 +93,7 @@ class Excluding(Voting):
         return self.state == "coordinator" and self.exclusion is None and not self.alone
 
     def watch(self, now: int) -> TicketEffects:
-        """Exclude a successor that has been silent for long, or send it an UPDATE."""
+        """Exclude a successor that has been silent for too long, or send it an UPDATE."""
         if self.exclusion is not None:
             yield from self.resume_exclusion(now)
         elif self.watching and (self.silence >= SILENCE or self.succ.member.process == self.me):
@@ -103,7 +103,7 @@ class Excluding(Voting):
             yield from self.update()
 
     def update(self) -> TicketEffects:
-        """Send UPDATE, unless the successor is what this process was before."""
+        """Send UPDATE, unless the successor is a past membership of this process."""
         assert self.member is not None
         to = self.succ.member
         before = self.predecessors(to.process)
@@ -112,7 +112,7 @@ class Excluding(Voting):
             yield Send((to.process,), update)
 
     def count(self) -> TicketEffects:
-        """The successor learns at once if the voters are others than before."""
+        """Count the votes, and tell the successor at once if the voters have changed."""
         before = self.L
         yield from super().count()
         if before != self.L and self.exclusion is None and not self.alone:
@@ -121,14 +121,14 @@ class Excluding(Voting):
     def predecessors(self, to: int) -> Voters:
         """R: this process and its 2k closest predecessors, as voters of its successor.
 
-        Where they reach round to the successor itself they end: who has crashed comes after it, and
-        would be handed round for ever.
+        They end where they would reach the successor itself: a crashed process beyond it would be
+        passed round the ring forever.
         """
         before = takewhile(lambda voter: voter.process != to, (self.voter, *self.L))
         return tuple(islice(before, 2 * self.settings.k + 1))
 
     def updated(self, message: Update, sender: int) -> TicketEffects:
-        """Handling of UPDATE messages: from the predecessor, or one that has come between."""
+        """On UPDATE: from the predecessor, or one that has joined between."""
         if self.member is None or message.to != self.member:
             return
         if message.by == self.pred or self.unheard > SILENCE or self.closer(message.by):
@@ -145,19 +145,19 @@ class Excluding(Voting):
         return self.distance(other.ticket, mine) < self.distance(self.pred.ticket, mine)
 
     def succeeded(self, message: AckUpdate) -> None:
-        """The status of the UPDATE is OK."""
+        """On the status of an UPDATE: the successor is alive."""
         if message.neighbour.member == self.succ.member and self.exclusion is None:
             self.succ, self.silence = message.neighbour, 0
             self.confirmed = self.confirmed or bool(message.active)
 
     def start_exclusion(self, now: int) -> TicketEffects:
-        """The successor does not answer, or wants to go."""
+        """Exclude a successor that does not answer, or wants to leave."""
         yield Count("exclusions")
         self.exclusion = Exclusion(self.succ, self.after)
         yield from self.request(now)
 
     def resume_exclusion(self, now: int) -> TicketEffects:
-        """A round begins: ask again, or give up a candidate that has not answered for a round."""
+        """In a new round, ask again, or give up a candidate that has not answered for a round."""
         assert self.exclusion is not None
         x = self.exclusion
         if x.candidate is not None and x.waited:
@@ -169,7 +169,7 @@ class Excluding(Voting):
         yield from self.request(now)
 
     def request(self, now: int) -> TicketEffects:
-        """Send REQCOORD to the voters that have not acknowledged, and to the target's own process."""
+        """Send REQCOORD to voters that have not acknowledged, and to the target's own process."""
         assert self.member is not None
         assert self.exclusion is not None
         x = self.exclusion
@@ -189,7 +189,7 @@ class Excluding(Voting):
         yield from self.follow(now)
 
     def acknowledged(self, message: AckCoord, now: int) -> TicketEffects:
-        """On ACKCOORD: it may name further voters, who must be asked too."""
+        """On ACKCOORD: it may name further voters, which must be asked too."""
         x = self.exclusion
         if x is None or x.candidate is not None or message.target != x.target.member:
             return
@@ -201,7 +201,7 @@ class Excluding(Voting):
             yield from self.request(now)
 
     def follow(self, now: int) -> TicketEffects:
-        """When the target is fenced, ask the one after it to be the successor."""
+        """When the target is fenced, ask its successor to be the successor of this process."""
         assert self.member is not None
         assert self.exclusion is not None
         x = self.exclusion
@@ -216,14 +216,14 @@ class Excluding(Voting):
             x.candidate = x.after
         if x.candidate.member == self.member:
             yield from self.take_over(self.as_neighbour, self.as_neighbour)
-        elif x.candidate.member.process == self.me:  # what this process was before
+        elif x.candidate.member.process == self.me:  # a past membership of this process
             self.exclusion = Exclusion(x.candidate, x.after)
             yield from self.request(now)
         else:
             yield from self.approach(x.candidate.member)
 
     def approach(self, to: RingMember) -> TicketEffects:
-        """Send EXCLUDE to the one that is to be the successor."""
+        """Send EXCLUDE to the candidate for successor."""
         assert self.member is not None
         yield Send((to.process,), Exclude(self.me, 0, by=self.member, to=to))
 
@@ -238,7 +238,7 @@ class Excluding(Voting):
             yield from self.take_over(message.neighbour, message.succ)
 
     def take_over(self, succ: Neighbour, after: Neighbour) -> TicketEffects:
-        """Become temporary coordinator of all tickets down to the successor's."""
+        """Become the temporary coordinator of all tickets down to the successor's."""
         assert self.exclusion is not None
         end = self.exclusion.fenced_at + self.settings.quarantine_ns
         self.quarantine_end = max(self.quarantine_end, end)

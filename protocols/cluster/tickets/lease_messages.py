@@ -1,4 +1,4 @@
-"""The messages of Algorithms 2 to 4, and what a coordinator has its voters remember."""
+"""The messages of Algorithms 2 to 4, and the register that a coordinator keeps with its voters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .messages import RING_MEMBER, CJoin, CView, Reject, RingMember
 
 
 class Voter(NamedTuple):
-    """A process that remembers for whom it votes; after a crash it is another voter."""
+    """A process that remembers for which members it votes; after a crash it is another voter."""
 
     process: int
     incarnation: int
@@ -20,7 +20,7 @@ Voters = tuple[Voter, ...]
 
 
 class Neighbour(NamedTuple):
-    """A member, and its voters at some time: those after so many changes."""
+    """A neighbour in the ring: a member, and its voters after ``version`` changes."""
 
     member: RingMember
     version: int
@@ -28,11 +28,10 @@ class Neighbour(NamedTuple):
 
 
 class Register(NamedTuple):
-    """What a member tells its voters: whoever takes its place will read it from them.
+    """What a member tells its voters, from whom the process that takes its place will read it.
 
-    ``version`` counts the changes of its ``voters``; ``proposed`` are those that it wants to have,
-    else the same. ``after`` is the successor's successor, for as long as the successor has told its
-    own voters nothing.
+    ``version`` counts the changes of its ``voters``; ``proposed`` are the ones it wants, or the same.
+    ``after`` is the successor's successor, as long as the successor has told its own voters nothing.
     """
 
     number: int
@@ -55,7 +54,7 @@ REGISTER = Record(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Poll(WordMessage):
-    """POLL, which the paper lacks: am I still a coordinator, in your view?"""
+    """POLL, which the paper lacks: do you still vote for me?"""
 
     register: Register = field(kw_only=True)
 
@@ -65,7 +64,7 @@ class Poll(WordMessage):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Alive(WordMessage):
-    """ALIVE: you are; this answers your poll of that number."""
+    """ALIVE: I do; this answers your poll of that number."""
 
     number: int = field(kw_only=True)
     voter: Voter = field(kw_only=True)
@@ -76,7 +75,7 @@ class Alive(WordMessage):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Update(WordMessage):
-    """UPDATE: I am your predecessor, and these are the closest before you."""
+    """UPDATE: I am your predecessor, and these are your closest predecessors."""
 
     by: RingMember = field(kw_only=True)
     to: RingMember = field(kw_only=True)
@@ -125,7 +124,7 @@ class Accept(WordMessage):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Exclude(WordMessage):
-    """EXCLUDE: I am your predecessor now, whoever was between us."""
+    """EXCLUDE: I am your predecessor now; all members between us are excluded."""
 
     by: RingMember = field(kw_only=True)
     to: RingMember = field(kw_only=True)
@@ -147,7 +146,7 @@ class AckExclude(WordMessage):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReqCoord(WordMessage):
-    """REQCOORD: never vote for this one again, and tell me what it had you remember."""
+    """REQCOORD: never vote for ``target`` again, and tell me its register."""
 
     by: RingMember = field(kw_only=True)
     voter: Voter = field(kw_only=True)
@@ -159,9 +158,9 @@ class ReqCoord(WordMessage):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AckCoord(WordMessage):
-    """ACKCOORD: I will not; this is what I know of it, if anything.
+    """ACKCOORD: I will not; ``known`` is its register, if I have one.
 
-    With ``ended``: I was the one, or was to be, and am not and shall not be.
+    With ``ended``: I was this member, or was to become it, and am not and will not be.
     """
 
     voter: Voter = field(kw_only=True)
@@ -180,7 +179,7 @@ class AckCoord(WordMessage):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Leaving(WordMessage):
-    """The successor does not want its ticket any more and waits to be excluded."""
+    """Your successor wants to leave, and waits to be excluded."""
 
     leaver: RingMember = field(kw_only=True)
 

@@ -4,13 +4,12 @@ Gidenstam, Koldehofe, Papatriantafilou & Tsigas, "Scalable Group Communication S
 Configurable Levels of Consistency", 2011, section 4.2, Algorithms 2 to 4. Messages may be late, lost
 or out of order; processes crash, stop for a while, or are cut off. Clocks run at about the same speed.
 
-Once a round a member polls its voters, its 2k+1 closest predecessors (``voting``),
-and sends UPDATE to its successor, whose answer is the paper's status. A successor that gives none
-for two rounds is excluded (``exclusion``); the paper throws a coin. At most one
-joiner is served in a round: the voters learn of it with the next poll, and it gets its ticket when
-enough of them have answered.
-A ticket's epoch grows whenever it is assigned, so that no event's name is used twice though nobody
-knows the last event of the owner before.
+Once a round a member polls its voters, its 2k+1 closest predecessors (``voting``), and sends UPDATE to
+its successor, whose answer is the paper's status. A successor that gives none for two rounds is
+excluded (``exclusion``); the paper tosses a coin. At most one joiner is served in a round: the voters
+learn of it with the next poll, and it gets its ticket when enough of them have answered.
+Invariant: a ticket has one owner at a time. Its epoch grows whenever it is assigned, so that no
+event's name is used twice although the last event of the previous owner is not known.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ class Leases(Excluding):
         self.contact: int | None = None
 
     def start(self, now: int) -> TicketEffects:
-        """A founder takes its place in the ring, if the others agree."""
+        """Take a founder's place in the ring, if its voters agree."""
         tickets = sorted(self.founders, reverse=True)
         ring = [RingMember(self.founders[ticket], ticket, 0) for ticket in tickets]
         mine = [i for i, member in enumerate(ring) if member.process == self.me]
@@ -77,7 +76,7 @@ class Leases(Excluding):
         yield from self.begin(now)
 
     def begin(self, now: int) -> TicketEffects:
-        """The first poll, which decides whether the process is a member at all."""
+        """Start the first poll, which decides whether the process is a member at all."""
         self.linking_end = now + self.settings.lease_ns
         self.confirmed, self.silence, self.part, self.unheard = False, 0, 0, 0
         self.exclusion, self.quarantine_end = None, 0
@@ -101,7 +100,7 @@ class Leases(Excluding):
         return self.quarantine_end
 
     def ask(self) -> TicketEffects:
-        """Send CJOIN, and again if there is no answer."""
+        """Send CJOIN, and set a timer to repeat it."""
         for effect in super().ask():
             if isinstance(effect, Send):
                 self.contact = effect.peers[0]
@@ -109,7 +108,7 @@ class Leases(Excluding):
         yield SetTimer(JOIN, 2 * self.settings.round_ns)
 
     def leave(self, now: int) -> TicketEffects:
-        """Give the ticket up, and wait to be excluded. Who is alone stays."""
+        """Give the ticket up, and wait to be excluded; a process that is alone stays."""
         if self.state == "joining":
             self.state, self.wants_out = "out", False
             yield CancelTimer(JOIN)
@@ -118,7 +117,7 @@ class Leases(Excluding):
             yield from self.try_leaving()
 
     def disconnect(self) -> TicketEffects:
-        """Send those away that wait for a ticket."""
+        """Leave the ring, and reject those that wait for a ticket."""
         yield from super().disconnect()
         while self.waiting:
             yield from self.reject(*self.waiting.popitem())
@@ -165,7 +164,7 @@ class Leases(Excluding):
                     yield from self.start_exclusion(now)
 
     def timeout(self, timer: Hashable, now: int) -> TicketEffects:
-        """A round is over, or nobody has answered CJOIN."""
+        """Handle the end of a part of a round, or a CJOIN without answer."""
         if self.lapsed(now):
             yield from self.disconnect()
         elif timer == ROUND and self.member is not None:
@@ -190,7 +189,7 @@ class Leases(Excluding):
         yield from self.arm()
 
     def remind(self, now: int) -> TicketEffects:
-        """Some of a round has passed: send again what has not been answered."""
+        """After a part of a round, send again what has not been answered."""
         yield from self.poll_again()
         if self.exclusion is not None:
             yield from self.request(now)
@@ -199,14 +198,14 @@ class Leases(Excluding):
         yield from self.arm()
 
     def requested(self, sender: int, number: int) -> TicketEffects:
-        """Receiving a cjoin request: it waits for the next round."""
+        """On CJOIN: it waits for the next round."""
         if self.state == "coordinator":
             self.waiting[sender] = number
         else:
             yield from self.reject(sender, number)
 
     def serve(self, now: int) -> TicketEffects:
-        """One joiner gets a ticket, if there is one; the others ask elsewhere."""
+        """Assign a ticket to one joiner, if there is one; the others ask elsewhere."""
         free = self.assignable(now)
         ready = (self.confirmed or self.alone) and self.offer is None
         if self.waiting and free and ready:
@@ -217,7 +216,7 @@ class Leases(Excluding):
             yield from self.reject(*self.waiting.popitem())
 
     def grant(self, process: int, number: int, ticket: int) -> None:
-        """Make the joiner the successor; never undone, whether it hears of it or not."""
+        """Make the joiner the successor, irrevocably, whether it hears of it or not."""
         assert self.member is not None
         self.clock += 1
         before = [voter for voter in (self.voter, *self.L) if voter.process != process]
@@ -238,7 +237,7 @@ class Leases(Excluding):
         self.confirmed, self.silence = False, 0
 
     def accepted(self, message: Accept, now: int) -> TicketEffects:
-        """Initialisation of variables when cjoin succeeds; too late if it was given up."""
+        """On ACKCJOIN: take the place in the ring, unless the request was given up."""
         fresh = message.number == self.number and message.child.member not in self.ended
         if self.state == "joining" and fresh:
             self.view = list(message.view)

@@ -1,4 +1,4 @@
-"""What both ways of managing tickets share: the ring of tickets, the way in, what the user is told."""
+"""What both ways of managing tickets share: the ring of tickets, joining it, the effects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ JOIN = ("tickets", "join")
 
 
 class Granted(NamedTuple):
-    """The process owns a ticket from now on; ``last`` is the last number used with it before."""
+    """The process owns a ticket from now on; ``last`` is the last number used with it."""
 
     ticket: int
     epoch: int
@@ -22,7 +22,7 @@ class Granted(NamedTuple):
 
 
 class Revoked(NamedTuple):
-    """The process owns this ticket no longer."""
+    """The process no longer owns this ticket."""
 
     ticket: int
 
@@ -34,12 +34,12 @@ TicketEffects = Iterator[TicketEffect]
 class TicketManager(ABC):
     """A process that wants, has or had one of n tickets 0 … n-1, which form a ring.
 
-    The ticket that succeeds i is i-1 (mod n). Who owns i and whose successor owns j coordinates the
-    tickets from i down to j+1. ``founders`` says who owns which ticket at the beginning. ``view`` is
-    the paper's Cview: who is thought to own which ticket. It is a hint where to ask.
+    The ticket that succeeds i is i-1 (mod n). A process that owns i, and whose successor owns j,
+    coordinates the tickets from i down to j+1. ``founders`` are the owners at the beginning.
+    ``view`` is the paper's Cview: the presumed owner of each ticket, a hint whom to ask.
 
-    The user gives the effects their meaning, tells the others by gossip when it is ``Granted`` a
-    ticket, and sets ``last`` to the number of each event that it makes with it.
+    The user, which is the layer above, gives the effects their meaning, tells other processes by
+    gossip when it is ``Granted`` a ticket, and sets ``last`` to the number of each event.
     """
 
     def __init__(
@@ -54,38 +54,38 @@ class TicketManager(ABC):
         self.last = 0
         self.wants_out = False
         self.view: list[int | None] = [founders.get(ticket) for ticket in range(tickets)]
-        self.number = place.base  # counts the requests of the user to join
+        self.number = place.base  # counts the user's requests to join
 
     @abstractmethod
     def start(self, now: int) -> TicketEffects:
-        """The process begins; a founder takes its place, unless it has crashed before."""
+        """Handle the start of the process; a founder takes its place, unless it has crashed."""
 
     @abstractmethod
     def receive(self, message: Any, sender: int, now: int) -> TicketEffects:
-        """A message of the cluster management arrives."""
+        """Handle a message of the cluster management."""
 
     @abstractmethod
     def leave(self, now: int) -> TicketEffects:
-        """The user wants to give the ticket back."""
+        """Handle the user's request to give the ticket back, as soon as that is possible."""
 
     @abstractmethod
     def owns(self, now: int) -> int | None:
-        """The ticket, if the user may use it now. It must ask before every use."""
+        """The ticket, if the user may use it now; it must ask before every use."""
 
     @abstractmethod
     def assignable(self, now: int) -> list[int]:
-        """The tickets that this process and no other may give away."""
+        """The tickets that this process and no other may assign."""
 
     def owns_until(self) -> int | None:
-        """When the ticket is lost unless something happens before; never, if none."""
+        """When the ticket is lost unless something happens before; None is never."""
         return None
 
     def assigns_from(self) -> int:
-        """Before that time nothing is assignable."""
+        """The time before which nothing is assignable."""
         return 0
 
     def distance(self, i: int, j: int) -> int:
-        """How many steps down it is from ticket i to ticket j, at least one."""
+        """The number of steps down from ticket i to ticket j, at least one."""
         return (i - j - 1) % self.n + 1
 
     def down(self, i: int, j: int) -> list[int]:
@@ -93,11 +93,11 @@ class TicketManager(ABC):
         return [(i - step) % self.n for step in range(self.distance(i, j))]
 
     def heard(self, ticket: int, process: int) -> None:
-        """The user has heard that a process has become the owner of a ticket."""
+        """Note that a process has become the owner of a ticket, as the user has heard."""
         self.view[ticket] = process
 
     def join(self, now: int) -> TicketEffects:
-        """The user wants a ticket; no matter if it has one, or has not yet got rid of its last."""
+        """Handle the user's request for a ticket, whether or not it has one or is leaving."""
         if self.state in ("joining", "linking", "coordinator"):
             self.wants_out = False
         if self.state == "out":
@@ -106,13 +106,13 @@ class TicketManager(ABC):
             yield from self.ask()
 
     def ask(self) -> TicketEffects:
-        """Send CJOIN to somebody who may be a coordinator, or to anybody if nobody is known."""
+        """Send CJOIN to a presumed coordinator, or to any process if none is known."""
         known = sorted({p for p in self.view if p not in (None, self.me)})
         contact = self.place.rng.choice(known or self.place.others)
         yield Send((contact,), CJoin(self.me, 0, number=self.number))
 
     def rejected(self, message: Reject, sender: int) -> TicketEffects:
-        """Ask again later; not the sender, if it is no coordinator."""
+        """On REJECT: ask again later; not the sender, if it is no coordinator."""
         if self.state != "joining" or message.number != self.number:
             return
         if sender in message.view:
@@ -126,11 +126,11 @@ class TicketManager(ABC):
         yield Send((process,), Reject(self.me, 0, number=number, view=self.told()))
 
     def told(self) -> CView:
-        """The view as it is told to others: nobody thinks of me as a coordinator if I am none."""
+        """The view for other processes, without this one if it is no coordinator."""
         stays = self.state == "coordinator"
         return tuple(None if p == self.me and not stays else p for p in self.view)
 
     def timeout(self, timer: Hashable, now: int) -> TicketEffects:
-        """It is time to ask again."""
+        """Handle the timer that asks again."""
         if timer == JOIN and self.state == "joining":
             yield from self.ask()

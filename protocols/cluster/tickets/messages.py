@@ -11,7 +11,7 @@ CView = tuple[int | None, ...]
 
 
 class RingMember(NamedTuple):
-    """A process as the owner of a ticket; another ``number`` if it is the owner another time."""
+    """A process as the owner of a ticket; ``number`` tells its ownerships of it apart."""
 
     process: int
     ticket: int
@@ -33,7 +33,7 @@ class CJoin(WordMessage):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reject(WordMessage):
-    """REJECT: no ticket here; but this is who may have one, unless I am no coordinator at all."""
+    """REJECT: no ticket here; ``view`` says who may have one, unless I am no coordinator."""
 
     number: int = field(kw_only=True)
     view: CView = field(kw_only=True)
@@ -46,8 +46,8 @@ class Reject(WordMessage):
 class AckCJoin(WordMessage):
     """ACKCJOIN: your ticket and your successor.
 
-    ``lasts`` has the last sequence number used with each of the tickets that go over to you, from
-    your own one down.
+    ``lasts`` are the last sequence numbers used with the tickets that you take over, from your own
+    one down.
     """
 
     ticket: int = field(kw_only=True)

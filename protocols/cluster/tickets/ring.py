@@ -1,19 +1,18 @@
-"""Tickets without failures: coordinators in a ring, each knowing its successor and predecessor.
+"""Tickets without failures: a ring of coordinators that know their successors and predecessors.
 
 Gidenstam, Koldehofe, Papatriantafilou & Tsigas, "Scalable Group Communication Supporting
 Configurable Levels of Consistency", 2011, section 4.1, Algorithm 1. Channels are reliable and FIFO.
 
-The printed text gives one ticket to two processes; ``protocols.broken.tickets`` keeps it. Here
-- ACKSUCC never assigns a successor; it only ends the wait for the one that was asked last,
-- a joiner is ``linking`` until its successor knows it, and tells its parent when it does (LINKED);
-  until then neither serves CJOIN nor leaves, so that no two NEWSUCC race for one successor,
-- a leaver stops using its ticket when it sends CLEAVE, not when that is acknowledged,
-- CLEAVE says which time the leaver is a member. Nobody needs the copies that went to former
-  predecessors; one that is late finds both as neighbours again and cuts the leaver off while it stays,
-- who is alone is its own successor and predecessor and stays, whatever it wants, until another has
-  joined. If all leave at once nobody can take over: one member must stay,
+The printed text assigns one ticket to two processes (``protocols.broken.tickets`` has it). Here
+- ACKSUCC never assigns a successor; it only ends the wait for the one that was asked last;
+- a joiner is ``linking`` until its successor knows it, and then tells its parent (LINKED); until then
+  neither serves CJOIN nor leaves, so that no two NEWSUCC race for one successor;
+- a leaver stops using its ticket when it sends CLEAVE, not when that is acknowledged;
+- CLEAVE names the membership that ends: a late copy for a former predecessor that is one again
+  would otherwise cut the leaver off while it stays;
+- a process that is alone is its own successor and predecessor, and stays until another has joined;
 - the last sequence number used with a ticket is handed on with it.
-Invariant: the sets from own ticket down to successor's ticket are disjoint; at rest they are all.
+Invariant: the sets of tickets that processes coordinate are disjoint; at rest they cover all.
 """
 
 from __future__ import annotations
@@ -50,9 +49,9 @@ class Ring(TicketManager):
         super().__init__(place, tickets, founders, retry_ns)
         self.succ = RingMember(self.me, 0, self.number)
         self.pred = self.me
-        self.lasts: dict[int, int] = {}  # of the coordinated tickets but the own one
-        self.asked = False  # NEWSUCC is not answered yet
-        self.child: int | None = None  # whose LINKED is awaited
+        self.lasts: dict[int, int] = {}  # of the coordinated tickets but its own
+        self.asked = False  # whether NEWSUCC is not answered yet
+        self.child: int | None = None  # the joiner whose LINKED is awaited
         self.waiting: deque[tuple[int, int]] = deque()  # CJOIN: who, and its number
         self.founders = dict(founders)
 
@@ -69,7 +68,7 @@ class Ring(TicketManager):
             yield Granted(self.ticket, 0, 0)
 
     def coordinated(self) -> list[int]:
-        """S_p, from the own ticket down to the one before the successor's."""
+        """S_p: the tickets from its own down to the one before the successor's."""
         return [] if self.ticket is None else self.down(self.ticket, self.succ.ticket)
 
     @override
@@ -77,7 +76,7 @@ class Ring(TicketManager):
         return self.ticket if self.state == "coordinator" else None
 
     def assignable(self, now: int) -> list[int]:
-        """The tickets that this process and no other may give away, at once or when it is linked."""
+        """The tickets that it coordinates but its own, at once or when it is linked."""
         return self.coordinated()[1:] if self.state in ("linking", "coordinator") else []
 
     @property
@@ -114,7 +113,7 @@ class Ring(TicketManager):
                 yield from self.left()
 
     def serve(self) -> TicketEffects:
-        """Receiving a cjoin request, leaving the cluster: one after the other, when idle."""
+        """Receiving a cjoin request, leaving the cluster: one at a time, when idle."""
         while self.waiting and self.state in ("out", "joining", "leaving"):
             yield from self.reject(*self.waiting.popleft())
         if self.idle and self.wants_out and self.succ.process != self.me:
@@ -128,7 +127,7 @@ class Ring(TicketManager):
                 yield from self.reject(process, number)
 
     def grant(self, child: RingMember) -> TicketEffects:
-        """The lower part of the coordinated tickets goes to the joiner, and the successor."""
+        """Hand the lower part of the coordinated tickets, and the successor, to the joiner."""
         lasts = tuple(self.lasts.pop(t) for t in self.down(child.ticket, self.succ.ticket))
         self.view[child.ticket] = child.process
         view = tuple(self.view)
@@ -154,7 +153,7 @@ class Ring(TicketManager):
         yield Send((self.succ.process,), NewSucc(self.me, 0))
 
     def new_predecessor(self, sender: int) -> TicketEffects:
-        """A new predecessor: it must serve my CLEAVE, if I am leaving."""
+        """On NEWSUCC: a new predecessor, which must serve CLEAVE if this process is leaving."""
         if self.state == "leaving":
             yield Send((sender,), self.farewell())
         else:
@@ -162,13 +161,13 @@ class Ring(TicketManager):
             yield Send((sender,), AckSucc(self.me, 0))
 
     def successor_acknowledged(self, sender: int) -> TicketEffects:
-        """Successor acknowledged: it is the one that was asked, or the answer comes too late."""
+        """Successor acknowledged, if it is the one that was asked last."""
         if self.asked and sender == self.succ.process:
             self.asked = False
             yield from self.link()
 
     def link(self) -> TicketEffects:
-        """The successor is settled; a joiner becomes a coordinator."""
+        """The successor knows this process; a joiner becomes a coordinator."""
         if self.state == "linking":
             assert self.ticket is not None
             self.state = "coordinator"
@@ -177,7 +176,7 @@ class Ring(TicketManager):
         yield from self.serve()
 
     def start_leaving(self) -> TicketEffects:
-        """Leaving the cluster: the ticket is used no longer, whoever gets it next."""
+        """Leaving the cluster: the ticket is no longer used."""
         assert self.ticket is not None
         self.state = "leaving"
         yield Revoked(self.ticket)
@@ -185,14 +184,14 @@ class Ring(TicketManager):
         yield from self.serve()
 
     def farewell(self) -> CLeave:
-        """CLEAVE with all that the predecessor takes over."""
+        """CLEAVE, with all that the predecessor takes over."""
         assert self.ticket is not None
         leaver = RingMember(self.me, self.ticket, self.number)
         lasts = (self.last, *(self.lasts[t] for t in self.coordinated()[1:]))
         return CLeave(self.me, 0, leaver=leaver, successor=self.succ, lasts=lasts)
 
     def successor_leaves(self, message: CLeave, sender: int) -> TicketEffects:
-        """Receiving a cleave request: dropped unless it is for me; others will ask the leaver."""
+        """Receiving a cleave request; dropped unless it is from this process's successor."""
         serving = self.state in ("linking", "coordinator") and self.child is None
         if message.leaver != self.succ or not serving:
             return
@@ -214,7 +213,7 @@ class Ring(TicketManager):
             yield from self.serve()
 
     def timeout(self, timer: Hashable, now: int) -> TicketEffects:
-        """Whoever wants to leave again does not go on asking for a ticket."""
+        """Stop asking for a ticket if the user wants to leave again."""
         if self.state == "joining" and self.wants_out:
             self.state, self.wants_out = "out", False
         else:

@@ -1,18 +1,17 @@
-"""Leases: a coordinator is one for as long as enough of its voters say so, and no longer.
+"""Leases: a process is a coordinator as long as enough of its voters say so, and no longer.
 
 Section 4.2, Algorithm 2: ALIVE. A member polls its voters, the paper's L, once a round; half of them,
-rounded up, must answer, and then it is a coordinator until ``lease_ns`` after it *asked*. Whoever
-wants to exclude it makes so many voters refuse that too few are left (more than half). Any two such
-sets of voters have one in common, so that
-- what a member has told enough voters, its successor for one, is known to whoever excludes it,
-- once excluded it gets no answers, can change nothing, and its lease runs out.
-A process votes whether it has a ticket or not; one that has crashed, and forgotten for whom it
-votes, comes back as another voter.
+rounded up, must answer, and then it is a coordinator until ``lease_ns`` after it *asked*. To exclude
+it, so many must refuse that too few are left. Any two such sets of voters intersect, so that
+- what a member has told enough voters, such as its successor, is known to a process that excludes it;
+- an excluded member gets no answers, can change nothing, and its lease runs out.
+A process votes whether it has a ticket or not; after a crash, having forgotten for whom it votes, it
+is another voter.
 
-Differences to the paper, where ALIVE is sent unasked: one that is late prolongs nothing, because it
-answers a poll of which the age is known. And a member changes its voters with the consent of both
-the old and the new ones; in the paper an UPDATE that is late leaves a process with voters that
-nobody asks before it is excluded, and its ticket has two owners.
+In the paper ALIVE is sent unasked; here a late one prolongs nothing, because it answers a poll whose
+age is known. And a member changes its voters with the consent of the old and the new ones; in the
+paper a late UPDATE leaves a process with voters that are not asked before it is excluded, and its
+ticket has two owners.
 """
 
 from __future__ import annotations
@@ -46,8 +45,8 @@ NOWHERE = Neighbour(RingMember(0, 0, 0), 0, ())
 class LeaseSettings:
     """``k`` of 2k+1 neighbours may fail; ``delay_ns`` is the longest delay that is tolerated, δ.
 
-    A round should be longer than a gossip takes, and each of its ``parts`` than two delays: what has
-    not been answered is sent again after each part.
+    A round should be longer than gossip takes to spread, and each of its ``parts`` than two delays:
+    what has not been answered is sent again after each part.
     """
 
     k: int = 2
@@ -62,22 +61,22 @@ class LeaseSettings:
 
     @property
     def quarantine_ns(self) -> int:
-        """Until an excluded member knows it, and a round for clocks that do not run alike."""
+        """Until an excluded member knows it, and a round for clock drift."""
         return self.lease_ns + self.round_ns
 
 
 def needed(voters: Voters) -> int:
-    """How many voters must answer a poll."""
+    """The number of voters that must answer a poll."""
     return (len(voters) + 1) // 2
 
 
 def refusing(voters: Voters) -> int:
-    """How many voters must refuse so that too few are left; without voters, more than there are."""
+    """The number of voters that must refuse so that too few are left; unreachable without voters."""
     return len(voters) - needed(voters) + 1
 
 
 class Question(NamedTuple):
-    """A poll that is under way."""
+    """A poll in progress."""
 
     register: Register
     asked_at: int
@@ -102,25 +101,25 @@ class Voting(TicketManager):
         self.settings = settings
         self.voter = Voter(place.me, place.incarnation)
         self.member: RingMember | None = None
-        self.clock = 0  # no ticket that is coordinated here has had an epoch above it
+        self.clock = 0  # no ticket that is coordinated here has had a higher epoch
         self.lease_end = 0
-        self.polls = place.base  # no answer to a poll before a crash is one to a poll after it
+        self.polls = place.base  # an answer to a poll before a crash answers none after it
         self.question: Question | None = None
         self.L: Voters = ()
         self.version = 0  # how often L has changed
         self.proposal: Voters = ()  # the voters that the predecessor proposes
         self.succ = self.after = NOWHERE
         self.offer: Accept | None = None  # to a joiner, once the voters know of it
-        self.registers: dict[int, Register] = {}  # by ticket, of those that are voted for
-        self.fences: dict[int, int] = {}  # by ticket, the last epoch that is not voted for
-        self.ended: dict[RingMember, tuple[Register, ...]] = {}  # what this process is no longer
+        self.registers: dict[int, Register] = {}  # by ticket, of the members it votes for
+        self.fences: dict[int, int] = {}  # by ticket, the last epoch that it refuses to vote for
+        self.ended: dict[RingMember, tuple[Register, ...]] = {}  # its past memberships
 
     @override
     def owns(self, now: int) -> int | None:
         return self.ticket if self.state == "coordinator" and self.holds(now) else None
 
     def holds(self, now: int) -> bool:
-        """Whether the lease lasts; nobody can exclude a member that has no voters."""
+        """Whether the lease lasts; a member without voters cannot be excluded."""
         return not self.L or now < self.lease_end
 
     @property
@@ -130,7 +129,7 @@ class Voting(TicketManager):
 
     @property
     def as_neighbour(self) -> Neighbour:
-        """This member and its voters, as others may know them."""
+        """This member and its voters, as others know them."""
         assert self.member is not None
         return Neighbour(self.member, self.version, self.L)
 
@@ -162,12 +161,12 @@ class Voting(TicketManager):
         yield from self.count()
 
     def poll_again(self) -> TicketEffects:
-        """The same question, to those that have not answered it."""
+        """Repeat the question to voters that have not answered it."""
         if self.question is not None and (lacking := self.question.lacking()):
             yield Send(lacking, Poll(self.me, 0, register=self.question.register))
 
     def polled(self, register: Register, sender: int) -> TicketEffects:
-        """Vote for a member, unless it is excluded, and remember what it says."""
+        """On POLL: vote for a member, unless it is excluded, and remember its register."""
         who = register.member
         known = self.registers.get(who.ticket)
         refused = who.number <= self.fences.get(who.ticket, -1) or (
@@ -180,7 +179,7 @@ class Voting(TicketManager):
         yield Send((sender,), Alive(self.me, 0, number=register.number, voter=self.voter))
 
     def voted(self, message: Alive, now: int) -> TicketEffects:
-        """A voter's answer, if it is one to the latest poll and that is not too old."""
+        """On ALIVE: count a voter's answer to the latest poll, if that is not too old."""
         question = self.question
         if question is None or question.register.number != message.number:
             return
@@ -189,7 +188,7 @@ class Voting(TicketManager):
             yield from self.count()
 
     def count(self) -> TicketEffects:
-        """If the voters agree the lease is longer; if the new ones do too, they are the voters."""
+        """Extend the lease if the voters agree; if the proposed ones do too, they become voters."""
         assert self.question is not None
         register, asked_at, votes = self.question
         if len(votes.intersection(register.voters)) < needed(register.voters):
@@ -206,7 +205,7 @@ class Voting(TicketManager):
             yield Send((offer.child.member.process,), offer)
 
     def fence(self, message: ReqCoord, sender: int) -> TicketEffects:
-        """Vote no more for a member, if the one who asks for it is not excluded itself."""
+        """On REQCOORD: vote no more for a member, unless the one who asks is excluded itself."""
         by, target = message.by, message.target
         if by.number <= self.fences.get(by.ticket, -1):
             return
@@ -221,27 +220,27 @@ class Voting(TicketManager):
             yield Send((sender,), ack)
 
     def resigned(self, target: RingMember) -> tuple[Register, ...] | None:
-        """What this process told its voters as the member that it was; None if it may still be it.
+        """The register of a past membership of this process; None if it may still be this member.
 
-        If it has never heard that it is this member, it will not accept it any more. One that has
-        crashed meanwhile does not know.
+        If it has never heard that it is this member, it will not become it. After a crash it does
+        not know.
         """
         if target == self.member or (self.place.incarnation and target not in self.ended):
             return None
         return self.ended.setdefault(target, ())
 
     def refuse(self, target: RingMember) -> tuple[Register, ...]:
-        """Vote no more for a member; what it has told this voter."""
+        """Vote no more for a member; its register, if this voter has one."""
         self.fences[target.ticket] = max(self.fences.get(target.ticket, -1), target.number)
         known = self.registers.get(target.ticket)
         return () if known is None or known.member != target else (known,)
 
     def lapsed(self, now: int) -> bool:
-        """Whether the lease has run out; who has slept through it must notice first of all."""
+        """Whether the lease has run out; a process that was paused must notice before all else."""
         return self.state in ("coordinator", "leaving") and not self.holds(now)
 
     def disconnect(self) -> TicketEffects:
-        """The process thinks that it is considered to have failed."""
+        """Leave the ring: the others consider this process failed."""
         ticket, was, self.wants_out = self.ticket, self.state, False
         self.end("out")
         yield CancelTimer(ROUND)
@@ -249,12 +248,12 @@ class Voting(TicketManager):
             yield Revoked(ticket)
 
     def end(self, state: TicketState) -> None:
-        """Be this member no longer, for good."""
+        """End this membership for good."""
         if self.member is not None and self.question is not None:
             self.ended[self.member] = (self.question.register,)
         self.ticket = self.member = self.question = self.offer = None
         self.state = state
 
     def arm(self) -> TicketEffects:
-        """The next part of a round."""
+        """Set the timer for the next part of a round."""
         yield SetTimer(ROUND, self.settings.round_ns // self.settings.parts)
