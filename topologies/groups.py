@@ -228,15 +228,7 @@ class Everybody(Grouping):
 
 GROUPINGS: dict[str, type[Grouping]] = {
     kind.model: kind
-    for kind in (
-        Named,
-        RandomGroups,
-        RingOfGroups,
-        StarOfGroups,
-        TreeOfGroups,
-        Triangle,
-        Everybody,
-    )
+    for kind in (Named, RandomGroups, RingOfGroups, StarOfGroups, TreeOfGroups, Triangle, Everybody)
 }
 
 

@@ -30,16 +30,7 @@ from typing import Any, ClassVar
 
 from typing_extensions import override
 
-from ..base import (
-    NS_PER_MS,
-    CancelTimer,
-    Count,
-    Effects,
-    Multicast,
-    Protocol,
-    Send,
-    SetTimer,
-)
+from ..base import NS_PER_MS, CancelTimer, Count, Effects, Multicast, Protocol, Send, SetTimer
 from ..wire import Codec, Message
 from .segments import INCARNATIONS, STREAMS, ChannelHeader, Segment, SegmentCodec
 from .streams import AT_ONCE, Incoming, Outgoing, RoundTrip, Stream

@@ -15,17 +15,7 @@ from typing import NamedTuple
 
 from ..base import Count, Effects, Send
 from ..wire import Message, MessageId
-from .messages import (
-    INSIDE,
-    MOVED,
-    OUTSIDE,
-    Cast,
-    Expelled,
-    Flush,
-    Join,
-    Leave,
-    Part,
-)
+from .messages import INSIDE, MOVED, OUTSIDE, Cast, Expelled, Flush, Join, Leave, Part
 from .view import Member, View, ViewId
 from .view_change import Reshape, State
 
