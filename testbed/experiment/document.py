@@ -26,7 +26,7 @@ from testbed.packets.framing import Framing
 from testbed.protocols import PROTOCOLS, Protocol
 from testbed.protocols.broken import BROKEN
 from testbed.protocols.channel import Reliable
-from testbed.topologies import GROUPINGS, MODELS, OVERLAYS, Grouping, Links, Model, Overlay
+from testbed.topologies import GROUPINGS, MODELS, OVERLAYS, Grouping, Links, Model, OverlayModel
 from testbed.topologies.routing import Metric
 from testbed.workloads import WORKLOADS, Bursts, Workload
 
@@ -69,7 +69,7 @@ class Experiment:
     settings: Any  # an instance of the protocol's own ``Settings``
     topology: Model
     links: Links
-    overlay: Overlay
+    overlay: OverlayModel
     transport: Transport
     workload: Workload
     groups: Grouping | None = None  # without: everybody receives, or whom the workload names
