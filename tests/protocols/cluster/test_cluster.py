@@ -17,7 +17,8 @@ from testbed.protocols import (
     SetTimer,
 )
 from testbed.protocols.base import SEQUENCE_BITS
-from testbed.protocols.cluster import ROUND, Cluster
+from testbed.protocols.cluster import Cluster
+from testbed.protocols.cluster.cluster import ROUND
 from testbed.protocols.cluster.events import Event, EventGossip, EventId, Recover
 from testbed.protocols.cluster.gossip import Ball
 
