@@ -18,24 +18,10 @@ messages wait for each other. Server c decides for its members by these vectors,
 messages that are not for them. In its own group it waits for one thing: m is broadcast there when
 those of the group's messages that m answers, and that c itself relayed early, are deliverable to it.
 
-View changes. Numbers belong to a view of the servers; a new view begins when all its members have
-delivered what any of them had received in the old one, so numbers of an old view ask for nothing. A
-message that then lacks something in ``after`` is dropped; its server, as long as it has it, relays it
-again. Every view change of a local group is followed by one of the servers, and until then nothing is
-relayed from there: so what waits for a message that no process has any more is *discarded*. It has
-not been delivered anywhere, its sender has crashed or is cut off, and brings both along if it returns.
-
 State, besides that of the daisy: at a process one vector of the servers' size; at a server, for each
 other, which of its broadcasts were delivered.
 Cost: a message that leaves has 12 + 4s + 8k bytes more in its first group, 4 + 8k in that of the s
 servers, where k of its group's members have messages in transit, and 12 + 4s in the last.
-
-Limits. A sender that crashes may leave a hole, if an earlier message of its that was not to leave the
-group was lost on the way to all others: without early relaying its server would have had that too. A
-sender that is cut off then may lose the earlier message to its group, and while a group is partitioned
-an answer may overtake its question on the way into the other part. All members of a group must deliver
-all its broadcasts. For other limits see ``daisy``, as without ``safe``. Where nothing is lost or late
-on the way to servers there is nothing to gain.
 """
 
 from __future__ import annotations
@@ -54,7 +40,24 @@ from .tree import GroupTree
 
 
 class EarlyRelays(Relays):
-    """Relaying between two levels, early if the settings say so."""
+    """Relaying between two levels, early if the settings say so.
+
+    View changes. Numbers belong to a view of the servers; a new view begins when all its members
+    have delivered what any of them had received in the old one, so numbers of an old view ask for
+    nothing. A message that then lacks something in ``after`` is dropped; its server, as long as
+    it has it, relays it again. Every view change of a local group is followed by one of the
+    servers, and until then nothing is relayed from there: so what waits for a message that no
+    process has any more is *discarded*. It has not been delivered anywhere, its sender has
+    crashed or is cut off, and brings both along if it returns.
+
+    Limits. A sender that crashes may leave a hole, if an earlier message of its that was not to
+    leave the group was lost on the way to all others: without early relaying its server would
+    have had that too. A sender that is cut off then may lose the earlier message to its group,
+    and while a group is partitioned an answer may overtake its question on the way into the other
+    part. All members of a group must deliver all its broadcasts. For other limits see ``daisy``,
+    as without ``safe``. Where nothing is lost or late on the way to servers there is nothing to
+    gain.
+    """
 
     tree: GroupTree
 

@@ -13,19 +13,6 @@ Invariant: the causal past of what any member acted upon is held by k + 1 member
 cast would not do: a sender that casts m1 to one, m2 to another and crashes may leave m2 alone.)
 Cost: 32 + 16 + 4(m² + 1) + 4|Dests| + d bytes a copy in a group of m. With k = 1 a cast waits only for
 those that its sender made just before it; with more, for the reports of other recipients.
-
-Reports say how many of each member's casts were *received*, from the first on, so that there is no
-circular wait. The diagonal of the matrix says how many of each member's first casts are known to be
-firm, the last entry is the cast's own number; a report says it of its sender, in the sender's entry.
-A cast is kept by its sender and all recipients until all of them have released it. In a view change
-members also bring what they received, and casts after a lost one of the same member are dropped: they
-were not firm, so not delivered. If the State of more than k members is missing, the others wait for
-``grace``: some may only be cut off.
-
-Limits. If more than k members of a view crash, or are cut off for longer than ``grace``, before the
-next is complete, messages may be lost that others have answered. A silent member delays all later
-casts of those who sent to it, until it is suspected. With more than two levels, a process that has
-left and joins again may lack what is sent to it before all groups above know.
 """
 
 from __future__ import annotations
@@ -43,7 +30,22 @@ from .view_change import HeldCast, State
 
 
 class Matrices(Casting):
-    """The casts of one view; at the ``top`` none leaves the group."""
+    """The casts of one view; at the ``top`` none leaves the group.
+
+    Reports say how many of each member's casts were *received*, from the first on, so that there
+    is no circular wait. The diagonal of the matrix says how many of each member's first casts are
+    known to be firm, the last entry is the cast's own number; a report says it of its sender, in
+    the sender's entry. A cast is kept by its sender and all recipients until all of them have
+    released it. In a view change members also bring what they received, and casts after a lost
+    one of the same member are dropped: they were not firm, so not delivered. If the State of more
+    than k members is missing, the others wait for ``grace``: some may only be cut off.
+
+    Limits. If more than k members of a view crash, or are cut off for longer than ``grace``,
+    before the next is complete, messages may be lost that others have answered. A silent member
+    delays all later casts of those who sent to it, until it is suspected. With more than two
+    levels, a process that has left and joins again may lack what is sent to it before all groups
+    above know.
+    """
 
     def __init__(
         self, view: View, me: int, carried: Sequence[Cast], k: int = 1, top: bool = True

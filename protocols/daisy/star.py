@@ -10,23 +10,6 @@ State: of each link what is not stable in either direction, and what is held bac
 far each link was when a message was put into the sequence.
 Cost: one copy to the server, and one to each other destination in the group, of
 32 + 16 + 4 + 4|Dests| + d bytes; reports of 68 bytes on a link, of 52 between others. One hop more.
-
-*Stability.* A message is kept by its sender, the server and the destinations until the server says
-that it is stable: all its destinations in the view have acknowledged it, it is stable above if it
-leaves the group, and no absent member needs it. With ``safe`` the server relays a message up when its
-sequence up to it has arrived. What the server itself sends goes to all members of the view: otherwise
-no other process has it if the server crashes.
-
-*View change.* A new view carries over what the members hold, but they do not deliver it yet: the old
-server may have forwarded a message to some of them whose causal past it alone had, from above, where
-that is still kept. So the new server waits until it knows what the group above keeps, puts this and
-what was carried over into its sequence, by logical times, and only then takes new messages.
-
-Limits. A sender and its server that crash together, or are cut off together for longer than
-``grace_ms``, may leave a hole: they alone had a message, and a later one had been forwarded already.
-Without ``safe``, on three levels or more, so may a server of two levels that crashes alone. After a
-view change the server takes nothing until it is in a complete view above that is not weak: if it is
-alone there, for twice ``grace_ms``. Groups are not split or merged.
 """
 
 from __future__ import annotations
@@ -216,7 +199,26 @@ class StarCasting(Casting):
 
 
 class StarGroup(Group):
-    """One process's part in a local group whose messages all pass the server."""
+    """One process's part in a local group whose messages all go through the server.
+
+    *Stability.* A message is kept by its sender, the server and the destinations until the server
+    says that it is stable: all its destinations in the view have acknowledged it, it is stable
+    above if it leaves the group, and no absent member needs it. With ``safe`` the server relays a
+    message up when its sequence up to it has arrived. What the server itself sends goes to all
+    members of the view: otherwise no other process has it if the server crashes.
+
+    *View change.* A new view carries over what the members hold, but they do not deliver it yet:
+    the old server may have forwarded a message to some of them whose causal past it alone had,
+    from above, where that is still kept. So the new server waits until it knows what the group
+    above keeps, puts this and what was carried over into its sequence, by logical times, and only
+    then takes new messages.
+
+    Limits. A sender and its server that crash together, or are cut off together for longer than
+    ``grace_ms``, may leave a hole: they alone had a message, and a later one had been forwarded
+    already. Without ``safe``, on three levels or more, so may a server of two levels that crashes
+    alone. After a view change the server takes nothing until it is in a complete view above that
+    is not weak: if it is alone there, for twice ``grace_ms``. Groups are not split or merged.
+    """
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, way=StarCasting, **named)
