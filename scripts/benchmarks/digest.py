@@ -2,21 +2,21 @@
 
 The capture is like those of the testbed: cooked packets (SLL2) with times in nanoseconds, UDP with the
 header of the wire format, payloads of mixed sizes. Spark counts packets and bytes by source and kind
-on two cores, the start of its session not included, the best of some rounds, since Java gets faster as
-it goes. tshark and scapy decode the same fields of the first packets of the same file. All three must
-agree on these. Memory is the sum of the highest resident sizes of all processes: Python, Java and the
-Python processes that Java starts.
+on two cores, without the start of its session; the best of several rounds counts, since Java gets
+faster as it goes. tshark and scapy decode the same fields of the first packets of the same file. All
+three must agree on these. Memory is the sum of the peak resident sizes of all processes: Python, Java
+and the Python processes that Java starts.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,8 @@ from pyspark.sql import functions as f
 from scapy.layers.inet import UDP
 from scapy.utils import PcapReader
 
+from scripts import parser
+from scripts.benchmarks import timed
 from testbed.digest import session
 from testbed.digest.source import packets
 from testbed.packets.headers import IP_HEADER, LINKS, LINUX_SLL2, UDP_HEADER, WIRE_HEADER
@@ -45,11 +47,11 @@ Counts = dict[tuple[int, int], tuple[int, int]]  # packets and bytes by source a
 
 
 def main() -> None:
-    """Make the captures, measure, compare, print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--packets", type=int, default=5_000_000)
-    parser.add_argument("--rounds", type=int, default=3)
-    options = parser.parse_args()
+    """Make the captures, measure all three tools, compare their counts and print their rates."""
+    command = parser("bench digest", __doc__)
+    command.add_argument("--packets", type=int, default=5_000_000)
+    command.add_argument("--rounds", type=int, default=3)
+    options = command.parse_args()
     with tempfile.TemporaryDirectory(prefix="bench-digest-") as name:
         sizes = {
             "scapy": min(30_000, options.packets),
@@ -63,52 +65,43 @@ def main() -> None:
         print(
             f"{options.packets:,} packets, {gb:.2f} GB; load {os.getloadavg()[0]:.1f}", flush=True
         )
-        rates = {"this source, local[2]": with_spark(files, sizes, options.rounds)}
-        for title, key, count in (("tshark", "tshark", by_tshark), ("scapy", "scapy", by_scapy)):
-            seconds, found = timed(lambda count=count, key=key: count(files[key]))
-            rates[title] = sizes[key] / seconds
-            assert found == by_reference[key], f"{title} counts otherwise"
-        ours = rates["this source, local[2]"]
+        ours, expected = with_spark(files, sizes, options.rounds)
+        rates = {"this source, local[2]": ours}
+        for tool, count in (("tshark", by_tshark), ("scapy", by_scapy)):
+            seconds, found = timed(partial(count, files[tool]))
+            rates[tool] = sizes[tool] / seconds
+            assert found == expected[tool], f"{tool} finds other counts"
         for title, rate in rates.items():
             print(f"  {title:<24}{rate:>14,.0f} packets/s{ours / rate:>10.1f} ×")
 
 
-by_reference: dict[str, Counts] = {}
-
-
-def with_spark(files: dict[str, Path], sizes: dict[str, int], rounds: int) -> float:
-    """Packets per second; prints memory, and remembers the counts of the shorter files."""
+def with_spark(
+    files: dict[str, Path], sizes: dict[str, int], rounds: int
+) -> tuple[float, dict[str, Counts]]:
+    """Print times and memory; packets per second, and the counts that the other tools must find."""
     begun = time.perf_counter()
     with session("local[2]") as spark:
         print(f"  Spark's start {time.perf_counter() - begun:.1f} s", flush=True)
         for key in ("fifth", "all"):
-            taken = [timed(lambda key=key: by_spark(spark, files[key]))[0] for _ in range(rounds)]
+            taken = [timed(partial(by_spark, spark, files[key]))[0] for _ in range(rounds)]
             print(
                 f"  {sizes[key]:,} packets in {', '.join(f'{seconds:.2f}' for seconds in taken)} s, "
                 f"memory {describe(resident())}",
                 flush=True,
             )
-        for key in ("scapy", "tshark"):
-            by_reference[key] = by_spark(spark, files[key])
-    return sizes["all"] / min(taken)
-
-
-def timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    """How long it took, and what came of it."""
-    begun = time.perf_counter()
-    result = work()
-    return time.perf_counter() - begun, result
+        counts = {tool: by_spark(spark, files[tool]) for tool in ("scapy", "tshark")}
+    return sizes["all"] / min(taken), counts
 
 
 def by_spark(spark: SparkSession, file: Path) -> Counts:
-    """Packets and bytes of our messages by source and kind."""
+    """Packets and bytes of the testbed's messages by source and kind."""
     table = packets(spark, [file], ["source", "kind", "length"])
     sums = table.groupBy("source", "kind").agg(f.count("*"), f.sum("length"))
     return {(source, kind): (count, total) for source, kind, count, total in sums.collect()}
 
 
 def by_tshark(file: Path) -> Counts:
-    """The same by tshark, which knows nothing of our header and gives us the payload."""
+    """The same by tshark, which does not know the wire format and prints payloads."""
     fields = ("frame.time_epoch", "frame.len", "sll.ifindex", "ip.src", "udp.srcport")
     command = ["tshark", "-n", "-r", str(file), "-T", "fields"]
     for field in (*fields, "udp.payload"):
@@ -121,11 +114,11 @@ def by_tshark(file: Path) -> Counts:
 def by_scapy(file: Path) -> Counts:
     """The same by scapy."""
     with PcapReader(str(file)) as reader:
-        return tally((packet.wirelen, bytes(packet[UDP].payload)) for packet in reader)
+        return tally((packet.wirelen or 0, bytes(packet[UDP].payload)) for packet in reader)
 
 
-def tally(messages: Any) -> Counts:
-    """Lengths and payloads, counted."""
+def tally(messages: Iterable[tuple[int, bytes]]) -> Counts:
+    """Packets and bytes by source and kind, from lengths and payloads."""
     count: Counter[tuple[int, int]] = Counter()
     total: Counter[tuple[int, int]] = Counter()
     for length, payload in messages:
@@ -155,7 +148,7 @@ def write(files: dict[str, Path], sizes: dict[str, int]) -> None:
 
 
 def chunk(random: np.random.Generator, first: int, noise: bytes) -> tuple[memoryview, Any]:
-    """Some records as bytes, and where each begins."""
+    """The next records as bytes, and where each begins."""
     payload = random.integers(0, 1001, CHUNK)
     starts = np.concatenate([[0], np.cumsum(payload + FRAME.itemsize)])
     frame = np.zeros(CHUNK, FRAME)
@@ -184,7 +177,7 @@ def chunk(random: np.random.Generator, first: int, noise: bytes) -> tuple[memory
 
 
 def resident() -> dict[str, int]:
-    """Highest resident bytes of this process and all below it, by program."""
+    """Peak resident bytes of this process and all its descendants, by program."""
     parents, found = {}, {}
     for directory in Path("/proc").glob("[0-9]*"):
         try:
@@ -207,7 +200,7 @@ def resident() -> dict[str, int]:
 
 
 def describe(memory: dict[str, int]) -> str:
-    """In megabytes."""
+    """Memory in megabytes, in words."""
     each = ", ".join(f"{name} {size / 1e6:,.0f}" for name, size in memory.items())
     return f"{sum(memory.values()) / 1e6:,.0f} MB ({each})"
 

@@ -1,20 +1,20 @@
 """How long an emulated network takes to come up: ours, and the same network as Mininet makes it.
 
-Both in one guest of the virtual engine, one after the other: hosts, switches, links with delay and
+Both run in one guest of the virtual engine, one after the other: hosts, switches, links with delay and
 bandwidth, and a rule in each switch for each host. Ours sets links, addresses and queues by netlink
 in bulk, and the rules by the controller of an experiment. Mininet's own way is a shell for each node,
-`ip`, `ifconfig` and `tc` commands for each end of a link (TCLink), and `ovs-ofctl` for each switch.
+``ip``, ``ifconfig`` and ``tc`` commands for each end of a link (TCLink), and ``ovs-ofctl`` for each
+switch.
 
 Then a whole experiment on that network, from the command to its first message: boot, network, rules,
 capture, host processes and warm flows.
 
-In a guest time stands still while something computes. So the time is taken outside, when a line that
-tells of a finished stage arrives.
+In a guest time stands still while something computes. So the time is taken outside, when the line that
+reports the end of a stage arrives.
 """
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import json
 import os
@@ -22,26 +22,29 @@ import subprocess
 import sys
 import tempfile
 import time
+from argparse import SUPPRESS
 from pathlib import Path
 from typing import Any
 
+from scripts import parser
 from testbed.engines.mininet.plan import Plan, build, host_ip, host_mac
 from testbed.engines.virtual import GuestSettings, run_guest
 from testbed.experiment import Experiment, Network, build_network, parse
 from testbed.run import run_experiment
 from testbed.topologies.routing import shortest_path_trees
 
+ROOT = Path(__file__).parents[2]
 OURS = ("ours: network", "ours: rules")
 STOCK = ("Mininet: network", "Mininet: rules")
 
 
 def main() -> None:
     """Measure each size, and print a table for it."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--nodes", type=int, nargs="+", default=[16, 64])
-    parser.add_argument("--ours", action="store_true", help="only ours: Mininet's takes minutes")
-    parser.add_argument("--inside", type=int, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    command = parser("bench emulation", __doc__)
+    command.add_argument("--nodes", type=int, nargs="+", default=[16, 64])
+    command.add_argument("--ours", action="store_true", help="only ours: Mininet's takes minutes")
+    command.add_argument("--inside", type=int, help=SUPPRESS)
+    options = command.parse_args()
     if options.inside is not None:
         inside(options.inside, options.ours)
         return
@@ -51,7 +54,7 @@ def main() -> None:
 
 
 class _FirstMessage(Exception):  # noqa: N818
-    """It has been sent."""
+    """The first message has been sent."""
 
 
 def first_message(nodes: int) -> float:
@@ -88,7 +91,7 @@ def experiment_of(nodes: int) -> Experiment:
 
 
 class Stopwatch:
-    """Takes the time of each line that a guest prints: of the stage that it says is over."""
+    """The seconds of each stage, taken when the guest prints the line that reports its end."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -96,7 +99,7 @@ class Stopwatch:
         self._last = time.monotonic()
 
     def __call__(self, data: bytes) -> None:
-        """Take what the guest says, whole lines or not."""
+        """Take output of the guest, whole lines or not."""
         self._text += data.decode()
         *lines, self._text = self._text.split("\n")
         for line in lines:
@@ -109,16 +112,12 @@ class Stopwatch:
 def measure(nodes: int, only_ours: bool) -> dict[str, float]:
     """The seconds that each stage took."""
     print(f"{nodes} nodes, {len(network_of(nodes).graph.edges)} links", file=sys.stderr)
-    command = [sys.executable, __file__, "--inside", str(nodes)]
+    command = [sys.executable, "-m", "scripts.benchmarks.emulation", "--inside", str(nodes)]
     if only_ours:
         command.append("--ours")
     stopwatch = Stopwatch()
     with tempfile.TemporaryDirectory() as results:
-        settings = GuestSettings(
-            results=Path(results),
-            stdout=stopwatch,
-            stall_s=600,
-        )
+        settings = GuestSettings(results=Path(results), cwd=ROOT, stdout=stopwatch, stall_s=600)
         result = run_guest(command, settings)
     if result.returncode:
         sys.exit(f"the benchmark failed in the guest with status {result.returncode}")
@@ -126,7 +125,7 @@ def measure(nodes: int, only_ours: bool) -> dict[str, float]:
 
 
 def show(nodes: int, seconds: dict[str, float]) -> None:
-    """A table of both, and the ratio."""
+    """Print a table of both, and the ratio."""
     ours = [seconds[stage] for stage in OURS]
     print(f"{nodes} nodes{'ours':>18}", end="")
     if all(stage in seconds for stage in STOCK):
@@ -144,7 +143,7 @@ def show(nodes: int, seconds: dict[str, float]) -> None:
 
 
 def inside(nodes: int, only_ours: bool) -> None:
-    """In the guest: bring up both, and say when each stage is over."""
+    """In the guest: bring up both, and report the end of each stage."""
     content = network_of(nodes).to_json()
     plan = build(content)
     import_all()
@@ -156,18 +155,18 @@ def inside(nodes: int, only_ours: bool) -> None:
 
 
 def say(stage: str) -> None:
-    """Tell outside."""
+    """Report the end of a stage to the outside."""
     print(stage, flush=True)
 
 
 def import_all() -> None:
-    """What both need takes the time of neither."""
+    """Import what both need, so that it is in the time of neither."""
     for module in ("mininet.net", "testbed.engines.mininet.net"):
         importlib.import_module(module)
 
 
 def bring_up_ours(plan: Plan, content: dict[str, Any]) -> None:
-    """As an experiment does, until the rules are in place."""
+    """Bring the network up as an experiment does, until the rules are in place."""
     from testbed.engines.mininet.controller.controller import Controller
     from testbed.engines.mininet.net import emulated_network
 
@@ -183,7 +182,7 @@ def bring_up_ours(plan: Plan, content: dict[str, Any]) -> None:
 
 
 def bring_up_stock(plan: Plan) -> None:
-    """As Mininet's documentation has it."""
+    """Bring the network up as Mininet's documentation has it."""
     from mininet.link import TCLink
     from mininet.net import Mininet
     from mininet.node import OVSSwitch
@@ -209,7 +208,7 @@ def bring_up_stock(plan: Plan) -> None:
 
 
 def install_by_commands(plan: Plan) -> None:
-    """One `ovs-ofctl` for each switch."""
+    """Install the rules by one ``ovs-ofctl`` for each switch."""
     import networkx as nx
 
     trees = shortest_path_trees(nx.Graph([(link.a, link.b) for link in plan.links]))

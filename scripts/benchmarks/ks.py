@@ -3,7 +3,7 @@
 The model is that of Chandra, Gambhire & Kshemkalyani 2004, section 3: every process multicasts after
 exponential times of mean MIMT, to one other process or (a fraction M/T of them) to a set of uniform
 size; every copy takes an exponential time of mean MTT; channels are point to point and FIFO. Only the
-protocol objects run here, on a heap: no network, no event log. Times are those of the processor.
+protocol objects run here, on a heap: no network, no event log. Times are processor times.
 
 What a copy carries is given as per cent of n², in four ways of counting the entries E of its log and
 their destinations D: Fig. 2 of the paper (3 integers for each entry, and D), the same without
@@ -12,7 +12,6 @@ numdests (2 for each), and for KS' one clock for each entry or for each entry an
 
 from __future__ import annotations
 
-import argparse
 import heapq
 import math
 import random
@@ -21,6 +20,7 @@ from collections import Counter
 from itertools import count
 from typing import NamedTuple
 
+from scripts import parser
 from testbed.protocols.base import Count, Effects, Place, Protocol, Send
 from testbed.protocols.ks import KS
 from testbed.protocols.ks_prime import KSPrime
@@ -84,7 +84,7 @@ class Model:
         self.copies = 0
 
     def run(self, messages: int, warm_up: int) -> Result:
-        """So many multicasts, and then whatever is still on the way."""
+        """Send this number of multicasts, and receive everything that is still on its way."""
         for me in range(self.nodes):
             self.push(self.draw(self.setting.mimt), me, me, None)
         begun = time.process_time()
@@ -106,7 +106,7 @@ class Model:
         return Result(self.counted, copies, 1e6 * seconds / self.copies, seconds)
 
     def draw(self, mean: float) -> float:
-        """A time of that mean."""
+        """An exponential time of that mean."""
         return self.rng.expovariate(1 / mean)
 
     def destinations(self, me: int) -> frozenset[int]:
@@ -117,11 +117,11 @@ class Model:
         return frozenset(self.rng.sample([p for p in range(self.nodes) if p != me], size))
 
     def push(self, at: float, me: int, sender: int, message: object) -> None:
-        """A message will arrive, or a process will multicast."""
+        """Schedule that a message arrives, or that a process multicasts."""
         heapq.heappush(self.heap, (at, next(self.order), me, sender, message))
 
     def perform(self, me: int, effects: Effects, now: float) -> None:
-        """Copies travel, counters count; the rest is the application's."""
+        """Let copies travel and counters count; ignore what is for the application."""
         last = self.last_arrival[me]
         for effect in effects:
             if isinstance(effect, Send):
@@ -136,14 +136,14 @@ class Model:
 
 def main() -> None:
     """Run each protocol in each setting with each number of processes."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--nodes", type=int, nargs="+", default=[10, 20, 40])
-    parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=[*SETTINGS])
-    parser.add_argument("--protocols", nargs="+", choices=PROTOCOLS, default=["ks"])
-    parser.add_argument("--messages", type=int, default=3000, help="multicasts, warm-up included")
-    parser.add_argument("--warm-up", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
+    command = parser("bench ks", __doc__)
+    command.add_argument("--nodes", type=int, nargs="+", default=[10, 20, 40])
+    command.add_argument("--settings", nargs="+", choices=SETTINGS, default=[*SETTINGS])
+    command.add_argument("--protocols", nargs="+", choices=PROTOCOLS, default=["ks"])
+    command.add_argument("--messages", type=int, default=3000, help="multicasts, warm-up included")
+    command.add_argument("--warm-up", type=int, default=1000)
+    command.add_argument("--seed", type=int, default=1)
+    options = command.parse_args()
     print(f"{'protocol':<10}{'':>3}{'n':>5}  {'counted':>8}{'2E+D':>8}{'E':>8}{'E+D':>8}", end="")
     print(f"{'log integers':>15}{'us/copy':>10}{'seconds':>10}")
     for name in options.protocols:
@@ -160,7 +160,7 @@ def main() -> None:
 
 
 def show(title: str, percentages: list[float], result: Result) -> None:
-    """One line of the table."""
+    """Print one line of the table."""
     ways = "".join(f"{percentage:>7.1f}%" for percentage in percentages)
     print(f"{title}  {ways:<32}{result.log_integers:>15.0f}", end="")
     print(f"{result.us_per_copy:>10.1f}{result.seconds:>10.1f}", flush=True)

@@ -9,40 +9,39 @@ writes the event log and keeps all measures. Both must count the same hops.
 
 from __future__ import annotations
 
-import argparse
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import simpy
 
+from scripts import parser
+from scripts.benchmarks import timed
 from testbed.engines.simulate.engine import Simulation
-from testbed.experiment import Experiment, Network, Scenario, parse
-from testbed.experiment.seeds import stream
+from testbed.experiment import Experiment, Scenario, parse
 from testbed.packets.framing import frames
 from testbed.runs.events import EventLog
 from testbed.topologies.routing import shortest_path_tree
 
 NS_PER_S = 1_000_000_000
+Events = Generator[simpy.Event, Any, None]
 
 
 def main() -> None:
-    """Alternate both, and print the best of each and the ratio."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--nodes", type=int, default=100)
-    parser.add_argument("--milliseconds", type=float, default=2, help="of bursts")
-    parser.add_argument("--rounds", type=int, default=3)
-    options = parser.parse_args()
-    experiment = flooding(options.nodes, options.milliseconds)
-    scenario = Scenario.of(experiment)
-    network = scenario.network
+    """Run both in turn, and print the best rate of each and the ratio."""
+    command = parser("bench simulator", __doc__)
+    command.add_argument("--nodes", type=int, default=100)
+    command.add_argument("--milliseconds", type=float, default=2, help="of bursts")
+    command.add_argument("--rounds", type=int, default=3)
+    options = command.parse_args()
+    scenario = Scenario.of(flooding(options.nodes, options.milliseconds))
     ours, theirs = [], []
     for _ in range(options.rounds):
-        hops, seconds = timed(lambda: run_ours(scenario))
+        seconds, hops = timed(partial(run_ours, scenario))
         ours.append(hops / seconds)
-        simpy_hops, seconds = timed(lambda: run_simpy(experiment, network))
+        seconds, simpy_hops = timed(partial(run_simpy, scenario))
         theirs.append(simpy_hops / seconds)
         assert hops == simpy_hops, f"{hops} hops here, {simpy_hops} in SimPy"
     print(f"Overlay on {options.nodes} nodes, {hops:,} link-hops; best of {options.rounds} rounds")
@@ -63,15 +62,8 @@ def flooding(nodes: int, milliseconds: float) -> Experiment:
     return parse(document, Path("bench-simulator"))[0]
 
 
-def timed(work: Callable[[], int]) -> tuple[int, float]:
-    """What the work counted, and how long it took."""
-    begun = time.perf_counter()
-    counted = work()
-    return counted, time.perf_counter() - begun
-
-
 def run_ours(scenario: Scenario) -> int:
-    """The simulator as `testbed run` uses it."""
+    """The hops of the simulator as ``testbed run`` uses it."""
     with tempfile.TemporaryDirectory() as directory:
         with EventLog(Path(directory) / "nodes.jsonl") as log:
             simulation = Simulation(scenario, log)
@@ -80,7 +72,7 @@ def run_ours(scenario: Scenario) -> int:
 
 
 class SimpyLink:
-    """One direction of a link, the plain way."""
+    """One direction of a link as SimPy's documentation would have it."""
 
     def __init__(self, env: simpy.Environment, delay: int, bps: int) -> None:
         self.env = env
@@ -90,7 +82,7 @@ class SimpyLink:
         self.packets = 0
         env.process(self.transmit())
 
-    def transmit(self) -> Iterator[Any]:
+    def transmit(self) -> Events:
         """Send packets one after the other."""
         while True:
             packet, size, arrive = yield self.queue.get()
@@ -98,14 +90,15 @@ class SimpyLink:
             yield self.env.timeout(size * 8 * NS_PER_S // self.bps)
             self.env.process(self.propagate(packet, arrive))
 
-    def propagate(self, packet: Any, arrive: Callable[[Any], None]) -> Iterator[Any]:
+    def propagate(self, packet: Any, arrive: Callable[[Any], None]) -> Events:
         """Let a packet arrive after the propagation delay."""
         yield self.env.timeout(self.delay)
         arrive(packet)
 
 
-def run_simpy(experiment: Experiment, network: Network) -> int:
-    """The same flood over the same links."""
+def run_simpy(scenario: Scenario) -> int:
+    """The hops of the same flood over the same links in SimPy."""
+    network = scenario.network
     env = simpy.Environment()
     links = {}
     for a, b, data in network.graph.edges(data=True):
@@ -115,7 +108,7 @@ def run_simpy(experiment: Experiment, network: Network) -> int:
     trees = [shortest_path_tree(network.graph, root, "hops") for root in processes]
     neighbours = [network.neighbours(me) for me in processes]
     seen = [[0] * network.processes for _ in processes]
-    (size,) = frames(32 + experiment.workload.payload_bytes, 1500, "udp")
+    (size,) = frames(32 + scenario.experiment.workload.payload_bytes, 1500, "udp")
 
     def forward(packet: tuple[int, int, int, int, int]) -> None:
         source, seq, sender, peer, at = packet
@@ -136,9 +129,8 @@ def run_simpy(experiment: Experiment, network: Network) -> int:
             if peer != but:
                 forward((source, seq, me, peer, me))
 
-    def application() -> Iterator[Any]:
-        sends = experiment.workload.sends(network.processes, stream(experiment.seed, "workload"))
-        for at, node, *_ in sends:
+    def application() -> Events:
+        for at, node, *_ in scenario.sends:
             if at > env.now:
                 yield env.timeout(at - env.now)
             seen[node][node] += 1

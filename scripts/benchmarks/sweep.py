@@ -1,12 +1,11 @@
 """Sweep: 40 simulator runs as Spark tasks, on one core and on two, in turn.
 
 What is timed is from the start of the first run to the end of the last, as the runs' own manifests
-have it: Spark's start, the tables and the figures are not what a second core is for.
+have it: the start of Spark, the tables and the plots do not gain from a second core.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -18,6 +17,8 @@ from tempfile import TemporaryDirectory
 
 from rich.console import Console
 from rich.progress import track
+
+from scripts import parser
 
 SWEEP = """
 name = "bench"
@@ -40,13 +41,11 @@ MASTERS = ("local[1]", "local[2]")
 
 
 def main() -> None:
-    """Sweep on one core and on two, so often, and compare."""
-    parser = argparse.ArgumentParser(
-        prog="scripts/bench sweep", description=str(__doc__).splitlines()[0]
-    )
-    parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--duration-ms", type=float, default=10, help="how long senders send")
-    options = parser.parse_args()
+    """Sweep on one core and on two in turn, and compare."""
+    command = parser("bench sweep", __doc__)
+    command.add_argument("--rounds", type=int, default=2)
+    command.add_argument("--duration-ms", type=float, default=10, help="how long senders send")
+    options = command.parse_args()
     seconds: dict[str, list[float]] = {master: [] for master in MASTERS}
     turns = [master for _ in range(options.rounds) for master in MASTERS]
     print(f"40 runs, load {os.getloadavg()[0]:.1f}")

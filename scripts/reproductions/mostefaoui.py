@@ -5,33 +5,36 @@ The paper has no experiments. It argues that there is a trade-off between the ea
 integer for each group, but resynchs that messages may have to wait for), and that the more synchronous
 senders are, the better its own protocol does. All of this is measured here, side by side.
 
-What is taken: 24 processes in 6 groups of 6, channels with exponential delays of 5 ms on average, and
+Assumptions: 24 processes in 6 groups of 6, channels with exponential delays of 5 ms on average, and
 Poisson senders, all members of groups, with 50 messages a second each, each to one of its sender's
-groups; of these, one at a time is varied. "Control" is the bytes of stamps and of whole resynchs, 32
-bytes of header included, for each copy of a message. "Added" is how much later than at the earliest
-moment that causal order allows, by the oracle, a message is delivered.
+groups; one of these is varied at a time. "Control" is the bytes of stamps and of whole resynchs, with
+their header of 32 bytes, for each copy of a message. "Added" is how much later a message is delivered
+than at the earliest moment that causal order allows, as the oracle finds it.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from rich.console import Console
-from rich.table import Table
-
-from testbed.commands.terminal import progress_bar
-from testbed.errors import UserError
+from scripts.reproductions import (
+    EXPERIMENTS,
+    Claim,
+    Finding,
+    Row,
+    main,
+    plot,
+    run,
+    show_claims,
+    show_table,
+)
 from testbed.experiment import Experiment, parse, read_document
-from testbed.report.style import PAGE, draw_curve, new_figure, save, styled
-from testbed.sweep.points import Sweep
-from testbed.sweep.runner import run_points
+from testbed.report.style import draw_curve
 
-FILE = Path(__file__).parents[1] / "experiments" / "mostefaoui.toml"
+FILE = EXPERIMENTS / "mostefaoui.toml"
 TIMER_MS = 10.0
 FEW = 3  # times fewer resynchs, with a timer and one busy sender
 PLAIN, TIMER, BSS = "M–R", f"M–R, timer {TIMER_MS:g} ms", "BSS"
@@ -46,7 +49,7 @@ Tables = dict[str, dict[str, Any]]  # what differs from the file
 
 
 class Panel(NamedTuple):
-    """What is varied, and the tables for each of its values; by protocols, if that is not all."""
+    """What is varied, the tables for each of its values, and the protocols that are run."""
 
     title: str
     label: str
@@ -132,45 +135,41 @@ class Measured(NamedTuple):
     held: float  # messages in a process's delivery queue, on average
 
 
-Key = tuple[str, str, str]  # panel, value, protocol
-Found = dict[Key, Measured]
+Found = dict[tuple[str, str, str], Measured]  # by panel, value and protocol
+Judge = Callable[[Found], Finding]
 
 
-def main() -> int:
-    """Sweep, show every panel, judge what the paper says, draw."""
-    parser = argparse.ArgumentParser(
-        prog="scripts/reproduce mostefaoui", description=__doc__.splitlines()[0]
-    )
+def add_options(parser: ArgumentParser) -> None:
+    """Declare the options of this reproduction."""
     add = parser.add_argument
     add("--panels", nargs="+", choices=PANELS, default=[*PANELS], metavar="NAME")
     add("--duration-ms", type=float, default=2000.0, help="how long senders send")
     add("--seeds", type=int, default=3, help="groups and workloads to average over")
-    add("--master", default="local[*]", help="where Spark runs")
-    add("--runs", type=Path, default=Path("runs"))
-    options = parser.parse_args()
+
+
+def reproduce(options: Namespace) -> None:
+    """Run all points, show every panel, judge the claims and draw the plots."""
+    panels = [*dict.fromkeys(options.panels)]
     points = {
-        (panel, value, protocol, seed): experiment(panel, value, protocol, seed, options)
-        for panel in dict.fromkeys(options.panels)
+        (panel, value, protocol): [
+            experiment(panel, value, protocol, seed, options.duration_ms)
+            for seed in range(1, options.seeds + 1)
+        ]
+        for panel in panels
         for value in PANELS[panel].values
         for protocol in PANELS[panel].protocols
-        for seed in range(1, options.seeds + 1)
     }
-    try:
-        found = measure(points, options)
-    except UserError as error:
-        sys.exit(f"reproduce: {error}")
+    rows = run(points, options, absent=0)
+    found = {key: averaged([measured(row) for row in each]) for key, each in rows.items()}
     print(f"{options.duration_ms:g} ms of sending, means over {options.seeds} seeds")
-    for panel in dict.fromkeys(options.panels):
+    for panel in panels:
         show(panel, found)
-    show_claims(found)
+    show_claims(("section", "the paper"), CLAIMS, found)
     print(f"figures: {draw_all(found, options.runs / 'mostefaoui')}")
-    return 0
 
 
-def experiment(
-    panel: str, value: str, protocol: str, seed: int, options: argparse.Namespace
-) -> Experiment:
-    """One run."""
+def experiment(panel: str, value: str, protocol: str, seed: int, duration_ms: float) -> Experiment:
+    """One run of a point."""
     document = read_document(FILE)
     changes = PANELS[panel].values[value]
     document["groups"]["groups"] = 6
@@ -179,27 +178,12 @@ def experiment(
     for table in ("groups", "workload"):
         changed = changes.get(table, {})
         document[table] = changed if "model" in changed else {**document[table], **changed}
-    document["workload"]["duration_ms"] = options.duration_ms
+    document["workload"]["duration_ms"] = duration_ms
     return parse(document, FILE)[0]
 
 
-def measure(
-    points: dict[tuple[str, str, str, int], Experiment], options: argparse.Namespace
-) -> Found:
-    """Run what has not been run, and take the means over seeds."""
-    sweep = Sweep.of([*points.values()])
-    with progress_bar(sweep.name) as progress:
-        frame = run_points(sweep, options.runs, options.master, progress)
-    rows = {row["point"]: measured(row) for row in frame.fillna(0).to_dict("records")}
-    seeds: dict[Key, list[Measured]] = {}
-    for (panel, value, protocol, _), point in points.items():
-        (identity,) = Sweep.of([point]).points
-        seeds.setdefault((panel, value, protocol), []).append(rows[identity])
-    return {key: Measured(*map(fmean, zip(*each, strict=True))) for key, each in seeds.items()}
-
-
-def measured(row: dict[Any, Any]) -> Measured:
-    """What one run tells."""
+def measured(row: Row) -> Measured:
+    """The figures of one run."""
     copies = row["stamped_copies"]
     return Measured(
         stamp=row["stamp_bytes"] / copies,
@@ -210,6 +194,11 @@ def measured(row: dict[Any, Any]) -> Measured:
         added=row["added_delay_ms_mean"],
         held=row["delivery_queue_mean"],
     )
+
+
+def averaged(runs: list[Measured]) -> Measured:
+    """The means over seeds."""
+    return Measured(*map(fmean, zip(*runs, strict=True)))
 
 
 SHOWN = (
@@ -223,145 +212,119 @@ SHOWN = (
 
 
 def show(panel: str, found: Found) -> None:
-    """A panel as a table."""
-    out = Console(highlight=False, width=110)
+    """Show a panel as a table."""
     its = PANELS[panel]
-    out.print(f"[bold]{its.title}[/]")
-    table = Table(box=None, pad_edge=False)
-    table.add_column(its.label)
-    table.add_column("")
-    for value in its.values:
-        table.add_column(value, justify="right")
-    for label, key, form in SHOWN:
-        for index, protocol in enumerate(its.protocols):
-            cells = (getattr(found[panel, value, protocol], key) for value in its.values)
-            table.add_row("" if index else label, protocol, *map(form.format, cells))
-    out.print(table)
+    rows = [
+        [
+            "" if index else label,
+            protocol,
+            *(form.format(getattr(found[panel, value, protocol], key)) for value in its.values),
+        ]
+        for label, key, form in SHOWN
+        for index, protocol in enumerate(its.protocols)
+    ]
+    show_table((its.label, "", *its.values), rows, words=2, title=its.title)
 
 
-Judge = Callable[[Found], tuple[str, bool]]
-
-
-def stamps(found: Found) -> tuple[str, bool]:
-    """4|G| bytes against 4Σ|g|."""
+def stamps(found: Found) -> Finding:
+    """A stamp takes 4|G| bytes, and 4Σ|g| under BSS."""
     pairs = [
         (found["groups", k, PLAIN].stamp, found["groups", k, BSS].stamp, int(k))
         for k in PANELS["groups"].values
     ]
     holds = all(mr == 4 * k and bss == 4 * 6 * k for mr, bss, k in pairs)
-    return " ".join(f"{mr:.0f}/{bss:.0f}" for mr, bss, _ in pairs), holds
+    return Finding(" ".join(f"{mr:.0f}/{bss:.0f}" for mr, bss, _ in pairs), holds)
 
 
-def bss_adds_nothing(found: Found) -> tuple[str, bool]:
+def bss_adds_nothing(found: Found) -> Finding:
     """BSS delivers at the earliest moment."""
     most = max(m.added for (_, _, protocol), m in found.items() if protocol == BSS)
-    return f"at most {most:g} ms", most == 0
+    return Finding(f"at most {most:g} ms", most == 0)
 
 
-def lock_step(found: Found) -> tuple[str, bool]:
-    """Without a phase in which somebody is silent nothing is told."""
+def lock_step(found: Found) -> Finding:
+    """If nobody is silent in any phase, no resynch is sent."""
     its = found["synchrony", LOCK_STEP, PLAIN]
-    return f"{its.resynchs_sent:g} resynchs, {its.added:g} ms added", not its.resynchs_sent
+    return Finding(f"{its.resynchs_sent:g} resynchs, {its.added:g} ms added", not its.resynchs_sent)
 
 
 def lock_step_is_optimal(value: str) -> Judge:
     """In lock-step a message waits for nothing but what it depends on."""
 
-    def judge(found: Found) -> tuple[str, bool]:
+    def judge(found: Found) -> Finding:
         added = found["synchrony", value, PLAIN].added
-        return f"{added:.2f} ms added", added == 0
+        return Finding(f"{added:.2f} ms added", added == 0)
 
     return judge
 
 
-def nearer_to_optimal(found: Found) -> tuple[str, bool]:
+def nearer_to_optimal(found: Found) -> Finding:
     """The more synchronous, the nearer to optimal; all in the same groups."""
     values = [value for value in PANELS["synchrony"].values if value != ONE_GROUP]
     added = [found["synchrony", value, PLAIN].added for value in values]
-    return " ".join(f"{ms:.2f}" for ms in added) + " ms", added == sorted(added)
+    return Finding(" ".join(f"{ms:.2f}" for ms in added) + " ms", added == sorted(added))
 
 
 def timer_saves(panel: str, factor: float) -> Judge:
     """With the timer fewer resynchs are sent."""
 
-    def judge(found: Found) -> tuple[str, bool]:
+    def judge(found: Found) -> Finding:
         plain, timer = (found[panel, ms, PLAIN].resynchs_sent for ms in ("0", f"{TIMER_MS:g}"))
-        return f"{plain:,.0f} → {timer:,.0f}", timer * factor <= plain
+        return Finding(f"{plain:,.0f} → {timer:,.0f}", timer * factor <= plain)
 
     return judge
 
 
-def timer_costs(found: Found) -> tuple[str, bool]:
+def timer_costs(found: Found) -> Finding:
     """The longer the timer, the later the delivery."""
     delays = [found["timer", ms, PLAIN].delay for ms in PANELS["timer"].values]
-    return " ".join(f"{ms:.1f}" for ms in delays) + " ms", delays == sorted(delays)
+    return Finding(" ".join(f"{ms:.1f}" for ms in delays) + " ms", delays == sorted(delays))
 
 
 def trade_off(panel: str) -> Judge:
-    """M–R with its resynchs against BSS: fewer bytes where, and how much later."""
+    """M–R, resynchs included, takes fewer bytes than BSS somewhere, and delivers later everywhere."""
 
-    def judge(found: Found) -> tuple[str, bool]:
+    def judge(found: Found) -> Finding:
         values = PANELS[panel].values
         fewer = [v for v in values if found[panel, v, PLAIN].control < found[panel, v, BSS].control]
         later = [found[panel, v, PLAIN].delay / found[panel, v, BSS].delay for v in values]
         where = ", ".join(fewer) or "none"
         words = f"fewer bytes at {where}; {min(later):.2f}–{max(later):.2f} × delay"
-        return words, bool(fewer) and min(later) > 1
+        return Finding(words, bool(fewer) and min(later) > 1)
 
     return judge
 
 
-CLAIMS: tuple[tuple[str, str, Judge], ...] = (
-    ("5.2", "stamps of 4|G| bytes, BSS: 4Σ|g|", stamps),
-    ("5.1", "BSS delivers as early as possible", bss_adds_nothing),
-    ("3.5", "in lock-step no resynch is sent", lock_step),
-    ("5.1", "… and deliveries are optimal: one group", lock_step_is_optimal(ONE_GROUP)),
-    ("", "… several groups", lock_step_is_optimal(LOCK_STEP)),
-    ("5.1", "the more synchronous, the nearer to optimal", nearer_to_optimal),
-    ("3.5", "a timer decreases the number of resynchs", timer_saves("timer", 1)),
-    ("", f"… one busy sender: at least {FEW} times", timer_saves("timer-one", FEW)),
-    ("", "a longer timer delays deliveries", timer_costs),
+CLAIMS = (
+    Claim(("5.2", "stamps of 4|G| bytes, BSS: 4Σ|g|"), stamps),
+    Claim(("5.1", "BSS delivers as early as possible"), bss_adds_nothing),
+    Claim(("3.5", "in lock-step no resynch is sent"), lock_step),
+    Claim(("5.1", "… and deliveries are optimal: one group"), lock_step_is_optimal(ONE_GROUP)),
+    Claim(("", "… several groups"), lock_step_is_optimal(LOCK_STEP)),
+    Claim(("5.1", "the more synchronous, the nearer to optimal"), nearer_to_optimal),
+    Claim(("3.5", "a timer decreases the number of resynchs"), timer_saves("timer", 1)),
+    Claim(("", f"… one busy sender: at least {FEW} times"), timer_saves("timer-one", FEW)),
+    Claim(("", "a longer timer delays deliveries"), timer_costs),
     *(
-        ("5.2", f"trade-off, {PANELS[panel].title}", trade_off(panel))
+        Claim(("5.2", f"trade-off, {PANELS[panel].title}"), trade_off(panel))
         for panel in ("groups", "size", "overlap", "senders", "interval")
     ),
 )
 
 
-def show_claims(found: Found) -> None:
-    """What the paper says and what is measured; a claim whose points were not run is left out."""
-    out = Console(highlight=False, width=130)
-    table = Table(box=None, pad_edge=False)
-    for head in ("section", "the paper", "measured", ""):
-        table.add_column(head)
-    for section, words, judge in CLAIMS:
-        try:
-            measured, holds = judge(found)
-        except KeyError:
-            continue
-        table.add_row(section, words, measured, "yes" if holds else "[bold]no[/]")
-    out.print(table)
-
-
 def draw_all(found: Found, directory: Path) -> Path:
-    """Control bytes and delay of every panel that was run, as SVG and PNG."""
-    directory.mkdir(parents=True, exist_ok=True)
-    with styled():
-        for panel in dict.fromkeys(panel for panel, _, _ in found):
-            its = PANELS[panel]
-            drawn = new_figure(PAGE, PAGE * 0.4)
-            for axes, (key, label) in zip(
-                drawn.subplots(1, 2),
-                (("control", "control (bytes a copy)"), ("delay", "delay (ms)")),
-                strict=True,
-            ):
+    """Plot control bytes and delay of every panel that was run."""
+    shown = (("control", "control (bytes a copy)"), ("delay", "delay (ms)"))
+    for panel in dict.fromkeys(panel for panel, _, _ in found):
+        its = PANELS[panel]
+        with plot(directory, panel, 0.4, 1, 2) as panels:
+            for axes, (key, label) in zip(panels, shown, strict=True):
                 for index, protocol in enumerate(its.protocols):
                     values = [getattr(found[panel, v, protocol], key) for v in its.values]
                     draw_curve(axes, index, protocol, [*its.values], values)
                 axes.set(ylim=(0, None), xlabel=its.label, ylabel=label)
-            save(drawn, directory, panel)
     return directory
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main("mostefaoui", __doc__, add_options, reproduce)

@@ -17,29 +17,34 @@ beyond (``--sizes 25 50 125 250 500 1000``). ``--engine virtual`` runs the same 
 hosts, in virtual time, and then says how far the simulator is from it.
 
 Where it differs: with 25 coordinators and 5 hops throughput is not constant but rises by a third from
-25 to 125 processes, since messages shrink and rounds with them, and latency over so small a range may
+25 to 125 processes, since messages shrink and rounds with them, and latency over such a small range may
 be a logarithm or a line; to 1,000 processes with 7 hops both are as the paper says. Recovery from four
-hardly ever fails, also under low load, where the paper was surprised that it did: no answer is late,
-and what it suspects, an event that reached few processes, is too rare with 0.2 % loss to be seen in a
-few hundred events. Rounds are not in step, so that an event's age counts them too fast (see
+hardly ever fails, even under low load, where the paper was surprised that it did: no answer is late,
+and the cause that it suspects, an event that reached few processes, is too rare with 0.2 % loss to be
+seen in a few hundred events. Rounds are not in step, so that an event's age counts them too fast (see
 ``protocols.cluster.gossip``).
 """
 
 from __future__ import annotations
 
-import argparse
 import math
 import os
-import sys
-from collections.abc import Iterable
+from argparse import ArgumentParser, Namespace
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import median
 
-from cluster.claims import CLAIMS
-from cluster.points import (
+from scripts.reproductions import main, plot, run, show_claims, show_table, verdict
+from scripts.reproductions.gidenstam.claims import (
+    CLAIMS,
+    buffer_bound,
+    buffers_suffice,
+    recoveries_succeed,
+    recovery_bound,
+)
+from scripts.reproductions.gidenstam.points import (
     COORDINATORS,
     FAILED,
     FIG4,
@@ -63,89 +68,81 @@ from cluster.points import (
     tuned_round,
     weight,
 )
-from rich.console import Console
-from rich.table import Table
-
 from testbed.commands.terminal import progress_bar
-from testbed.errors import UserError
-from testbed.report.style import PAGE, draw_curve, new_figure, save, styled
-from testbed.sweep.points import Sweep
-from testbed.sweep.runner import run_points
+from testbed.report.style import draw_curve
 
 
-def main() -> int:
-    """Tune the rounds, sweep, show every curve, judge what the paper says, draw."""
-    parser = argparse.ArgumentParser(
-        prog="scripts/reproduce gidenstam", description=__doc__.splitlines()[0]
-    )
+def add_options(parser: ArgumentParser) -> None:
+    """Declare the options of this reproduction."""
     add = parser.add_argument
     add("--engine", choices=("simulate", "virtual"), default="simulate")
     add("--sizes", type=int, nargs="+", help="numbers of processes in Fig. 4")
     add("--rounds", type=int, help="rounds in which events are multicast (50; emulated: 20)")
     add("--seeds", type=int, help="runs to average over (3; emulated: 1)")
-    add("--only", choices=PARTS, help="one part of it")
-    add("--master", default="local[*]", help="where Spark runs")
-    add("--runs", type=Path, default=Path("runs"))
-    options = parser.parse_args()
+    add("--only", choices=PARTS, help="one part of the paper")
+
+
+def reproduce(options: Namespace) -> None:
+    """Tune the rounds, run all points, show every curve, judge the claims and draw the plots."""
     emulated = options.engine == "virtual"
     options.sizes = options.sizes or [size for size in SIZES if not emulated or size <= HOSTS]
     options.rounds = options.rounds or (20 if emulated else 50)
     options.seeds = options.seeds or (1 if emulated else 3)
-    try:
-        found, tuned = measure(options)
-        simulated = measure(options, "simulate")[0] if emulated else None
-    except UserError as error:
-        sys.exit(f"reproduce: {error}")
+    tuned = tune(options)
+    found = measure(options, tuned, options.engine)
+    simulated = measure(options, tuned, "simulate") if emulated else None
     print(f"{options.rounds} rounds of sending, means over {options.seeds} seeds")
     for part, key, label, form in SHOWN:
         show(part, key, label, form, found)
     show_rounds(tuned)
     if options.only in (None, "bounds"):
-        if not emulated:  # it looks into buffers
+        if not emulated:  # buffers can be searched in the simulator only
             show_buffers()
         show_targets(found)
-    show_claims(found)
+    show_claims(("", "claim", "paper"), CLAIMS, found)
     if simulated is not None:
         show_engines(found, simulated)
     directory = options.runs / ("gidenstam-emulated" if emulated else "gidenstam")
     print(f"figures: {draw_all(found, directory)}")
-    return 0
 
 
-def measure(options: argparse.Namespace, engine: str | None = None) -> tuple[Found, Tuned]:
-    """Run what has not been run, and take the means over seeds."""
-    parts = PARTS.values() if options.only is None else [PARTS[options.only]]
+def chosen_parts(options: Namespace) -> list[str]:
+    """The parts of the paper to reproduce."""
+    return [*PARTS.values()] if options.only is None else [PARTS[options.only]]
+
+
+def tune(options: Namespace) -> Tuned:
+    """The length of a round for every point of Fig. 4."""
     wanted = [
         (label, nodes)
         for label, count in COORDINATORS.items()
         for nodes in dict.fromkeys(options.sizes)
-        if count <= nodes and FIG4 in parts
+        if count <= nodes and FIG4 in chosen_parts(options)
     ]
-    with progress_bar("gidenstam") as progress:
-        with ProcessPoolExecutor(os.cpu_count()) as pool:
-            lengths = []
-            tune = partial(tuned_round, hops=hops_for(max(options.sizes)))
-            for length in pool.map(tune, wanted):
-                lengths.append(length)
-                progress("rounds tuned", len(lengths), len(wanted))
-        tuned = dict(zip(wanted, lengths, strict=True))
-        points = {
-            (point, seed): replace(
-                experiment(point, seed, options.rounds, tuned), engine=engine or options.engine
-            )
-            for point in all_points(wanted)
-            if point.part in parts
+    one = partial(tuned_round, hops=hops_for(max(options.sizes)))
+    tuned = {}
+    with progress_bar("gidenstam") as progress, ProcessPoolExecutor(os.cpu_count()) as pool:
+        for where, length in zip(wanted, pool.map(one, wanted), strict=True):
+            tuned[where] = length
+            progress("rounds tuned", len(tuned), len(wanted))
+    return tuned
+
+
+def measure(options: Namespace, tuned: Tuned, engine: str) -> Found:
+    """Run what has not been run, and take the means over seeds."""
+    points = {
+        point: [
+            replace(experiment(point, seed, options.rounds, tuned), engine=engine)
             for seed in range(1, options.seeds + 1)
-        }
-        frame = run_points(
-            Sweep.of([*points.values()]), options.runs, options.master, progress, weight=weight
-        )
-    rows = {row["point"]: row for row in frame.fillna(0).to_dict("records")}
-    runs: dict[Point, list[Measured]] = {}
-    for (point, _), one in points.items():
-        (identity,) = Sweep.of([one]).points
-        runs.setdefault(point, []).append(measured(rows[identity], one))
-    return {point: averaged(each) for point, each in runs.items()}, tuned
+        ]
+        for point in all_points(tuned)
+        if point.part in chosen_parts(options)
+    }
+    rows = run(points, options, weight, absent=0)
+    return {
+        point: averaged([measured(*each) for each in zip(rows[point], runs, strict=True)])
+        for point, runs in points.items()
+    }
 
 
 SHOWN = (
@@ -168,92 +165,72 @@ COMPARED = {
     "latency": "latency",
     "message": "message size",
 }
-HOSTS = 25  # as many are emulated
+HOSTS = 25  # emulated at most
 AXES = {FIG4: "processes", FIG5: "p", HEAVY: "p", FAILED: "k"}
 
 
-def print_table(heads: Iterable[str], rows: Iterable[Iterable[str]], words: int = 1) -> None:
-    """A table whose first columns are words."""
-    table = Table(box=None, pad_edge=False)
-    for index, head in enumerate(heads):
-        table.add_column(head, justify="left" if index < words else "right")
-    for row in rows:
-        table.add_row(*row)
-    Console(highlight=False, width=140).print(table)
-
-
 def show(part: str, key: str, label: str, form: str, found: Found) -> None:
-    """One panel as a table."""
+    """Show one panel as a table."""
     curves = dict.fromkeys(point.curve for point in found if point.part == part)
     places = sorted({point.x for point in found if point.part == part})
     rows = [
-        [
-            label,
-            *(cell(found.get(Point(part, label, x)), key, form) for x in places),
-        ]
-        for label in curves
+        [name, *(cell(found.get(Point(part, name, x)), key, form) for x in places)]
+        for name in curves
     ]
     if rows:
-        print_table([f"{part} {label} \\ {AXES[part]}", *(f"{x:g}" for x in places)], rows)
+        show_table([f"{part} {label} \\ {AXES[part]}", *(f"{x:g}" for x in places)], rows)
 
 
 def cell(measured: Measured | None, key: str, form: str) -> str:
-    """A number; nothing, if there is none."""
+    """A number, or nothing if there is none."""
     value = getattr(measured, key, math.nan)
     return "" if math.isnan(value) else form.format(value)
 
 
 def show_rounds(tuned: Tuned) -> None:
-    """How long a round is in Fig. 4."""
+    """Show how long a round is in Fig. 4."""
     sizes = sorted({nodes for _, nodes in tuned})
     rows = [
         [label, *(f"{tuned[label, n]:.1f}" if (label, n) in tuned else "" for n in sizes)]
         for label in dict.fromkeys(label for label, _ in tuned)
     ]
     if rows:
-        print_table(["Fig. 4 length of a round, ms \\ processes", *map(str, sizes)], rows)
+        show_table(["Fig. 4 length of a round, ms \\ processes", *map(str, sizes)], rows)
 
 
 def show_buffers() -> None:
-    """Theorem 5.1: bound against observed."""
+    """Show the bound of Theorem 5.1 and what is observed."""
     rows = []
     for nodes, per_round, hops in ((5, 0.5, 2), (5, 1.0, 2), (5, 2.0, 2), (10, 1.0, 4)):
         seen = [absent(nodes, per_round, hops, share) for share in (1, 0.75, 0.5)]
-        expected, bound, _ = seen[0]
-        cells = (f"{share:.4f}" for _, _, share in seen)
-        verdict = "yes" if seen[0][2] < bound else "[bold]no[/]"
-        rows.append(
-            [f"{nodes}", f"{per_round:g}", f"{expected:g}", f"{bound:.4f}", *cells, verdict]
-        )
+        expected, full = seen[0]
+        cells = (f"{share:.4f}" for _, share in seen)
+        bound = f"{buffer_bound(expected):.4f}"
+        holds = verdict(buffers_suffice(expected, full))
+        rows.append([f"{nodes}", f"{per_round:g}", f"{expected:g}", bound, *cells, holds])
     heads = ("n", "np", "npT", "bound (e/4)^npT", "2npT events", "1.5npT", "npT", "holds")
     print(
-        "Theorem 5.1: how often an event of T rounds is not in a recovery buffer of so many events"
+        "Theorem 5.1: how often an event is absent from recovery buffers of these sizes after T rounds"
     )
-    print_table(heads, rows, words=0)
+    show_table(heads, rows, words=0)
 
 
 def show_targets(found: Found) -> None:
-    """Theorem 5.2: bound against observed."""
+    """Show the bound of Theorem 5.2 and what is observed."""
     nodes, rows = 25, []
     for k in TARGETS:
         its = found.get(Point(FAILED, R4, k))
         if its is None:
             return
-        bound = 100 * (1 - (math.e / 4) ** (k / 2))
-        holds = "yes" if its.success > bound else "[bold]no[/]"
-        cells = (
-            f"{k / 2 / nodes:.2f}",
-            f"> {bound:.0f}",
-            f"{its.success:.0f}",
-            f"{its.attempts:.0f}",
-        )
-        rows.append([str(k), *cells, holds])
+        cells = (f"{k / 2 / nodes:.2f}", f"> {recovery_bound(k):.0f}")
+        observed = (f"{its.success:.0f}", f"{its.attempts:.0f}")
+        rows.append([str(k), *cells, *observed, verdict(recoveries_succeed(k, its.success))])
     print("Theorem 5.2: processes that have failed, 20 % loss, p = 0.5: recoveries that succeed, %")
-    print_table(("k", "p_f = k/2n", "bound", "observed", "attempts", "holds"), rows, words=0)
+    show_table(("k", "p_f = k/2n", "bound", "observed", "attempts", "holds"), rows, words=0)
 
 
 def show_engines(emulated: Found, simulated: Found) -> None:
-    """How far the simulator is from the emulation, in the same runs."""
+    """Show how far the simulator is from the emulation, in the same runs."""
     rows = []
     for key, label in COMPARED.items():
         pairs = [
@@ -262,21 +239,7 @@ def show_engines(emulated: Found, simulated: Found) -> None:
         apart = [abs(ours / theirs - 1) for ours, theirs in pairs if theirs]
         rows.append([label, f"{100 * median(apart):.2f}", f"{100 * max(apart):.2f}"])
     print(f"the simulator against the emulation, {len(emulated)} points: difference, %")
-    print_table(("", "median", "max"), rows)
-
-
-def show_claims(found: Found) -> None:
-    """What the paper says and what is measured; a claim whose points were not run is left out."""
-    rows = []
-    for section, what, paper, judge in CLAIMS:
-        try:
-            words, holds = judge(found)
-        except (KeyError, IndexError, ValueError, ZeroDivisionError):
-            continue
-        verdict = {True: "yes", False: "[bold]no[/]", None: "unclear"}[holds]
-        rows.append([section, what, paper, words, verdict])
-    if rows:
-        print_table(("", "claim", "paper", "measured", ""), rows, words=5)
+    show_table(("", "median", "max"), rows)
 
 
 ORDER = (
@@ -293,19 +256,17 @@ PANELS = {FIG4: SCALE, FIG5: ORDER, HEAVY: ORDER}
 
 
 def draw_all(found: Found, directory: Path) -> Path:
-    """The figures whose points were run, as SVG and PNG."""
-    directory.mkdir(parents=True, exist_ok=True)
-    with styled():
-        for part in dict.fromkeys(point.part for point in found if point.part in PANELS):
-            drawn = new_figure(PAGE, PAGE * 0.34)
-            labels = dict.fromkeys(point.curve for point in found if point.part == part)
-            for axes, (key, title) in zip(drawn.subplots(1, 3), PANELS[part], strict=True):
+    """Plot the figures whose points were run."""
+    for part in dict.fromkeys(point.part for point in found if point.part in PANELS):
+        labels = dict.fromkeys(point.curve for point in found if point.part == part)
+        name = part.lower().replace(". ", "").replace(" % ", "-")
+        with plot(directory, name, 0.34, 1, 3) as panels:
+            for axes, (key, title) in zip(panels, PANELS[part], strict=True):
                 for index, label in enumerate(labels):
                     draw_curve(axes, index, label, *curve(found, part, label, key))
                 axes.set(ylim=(0, None), xlabel=AXES[part], ylabel=title)
-            save(drawn, directory, part.lower().replace(". ", "").replace(" % ", "-"))
     return directory
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main("gidenstam", __doc__, add_options, reproduce)

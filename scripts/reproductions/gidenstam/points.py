@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
-from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from scripts.reproductions import EXPERIMENTS, Row
 from testbed.engines.simulate.engine import Simulation
 from testbed.experiment import Experiment, Scenario, parse, read_document
+from testbed.node.log import Log
 from testbed.protocols.cluster.events import EventId
 
-FILE = Path(__file__).parents[2] / "experiments" / "gidenstam.toml"
+FILE = EXPERIMENTS / "gidenstam.toml"
 SIZES = (10, 25, 50, 75, 100, 125)
 EVENTS_PER_ROUND = 6  # Fig. 4: coordinators × p
 FAILING = 0.002
 HEAVY_LOSS = 0.2
-REACHED, HOPS, MORE_HOPS = 250, 5, 7  # so many processes are reached with 5 hops
+REACHED, HOPS, MORE_HOPS = 250, 5, 7  # 5 hops reach 250 processes
 ROUND_MS = 100.0  # where it is not tuned
 LOADS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 FEW, SOME, ALL = "5 coordinators", "25 coordinators", "all coordinators"
@@ -39,7 +40,7 @@ TARGETS = (1, 2, 4, 8)  # the k of Theorem 5.2
 
 
 class Point(NamedTuple):
-    """Where something is measured: a part, a curve of it, and a place on that curve."""
+    """Where something is measured: a part of the paper, a curve in it, and a place on the curve."""
 
     part: str
     curve: str
@@ -64,7 +65,7 @@ Tuned = dict[tuple[str, int], float]
 
 
 def all_points(sizes: Iterable[tuple[str, int]]) -> Iterable[Point]:
-    """Fig. 4 at these sizes, and everything else."""
+    """The points of Fig. 4 for these coordinators and sizes, and those of all other parts."""
     yield from (Point(FIG4, label, nodes) for label, nodes in sizes)
     yield from (Point(FIG5, scheme, p) for scheme in SCHEMES for p in LOADS)
     yield from (Point(HEAVY, scheme, p) for scheme in (NONE, R1, R4) for p in LOADS)
@@ -72,7 +73,7 @@ def all_points(sizes: Iterable[tuple[str, int]]) -> Iterable[Point]:
 
 
 def experiment(point: Point, seed: int, rounds: int, tuned: Tuned) -> Experiment:
-    """One run."""
+    """One run of a point."""
     part, curve, x = point
     if part == FIG4:
         hops = hops_for(max(nodes for _, nodes in tuned))
@@ -94,7 +95,7 @@ def experiment(point: Point, seed: int, rounds: int, tuned: Tuned) -> Experiment
 
 
 def hops_for(largest: int) -> int:
-    """The paper's hops, if they reach so many processes."""
+    """The paper's hops, or more if they do not reach this number of processes."""
     return HOPS if largest <= REACHED else MORE_HOPS
 
 
@@ -127,18 +128,17 @@ def gossip(
 
 def weight(point: Experiment) -> float:
     """How long a run takes, up to a factor."""
-    return float(point.topology.nodes) * (point.settings.coordinators or point.topology.nodes)
+    topology: Any = point.topology
+    nodes: int = topology.nodes
+    return float(nodes * (point.settings.coordinators or nodes))
 
 
-class Nothing:
+class NoLog(Log):
     """A log that keeps nothing."""
-
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        return lambda *_: None
 
 
 def tuned_round(where: tuple[str, int], hops: int) -> float:
-    """The length of round, in ms, that 99.8 % of the messages take at most, if rounds are as long."""
+    """The length of rounds, in ms, with which 99.8 % of the messages arrive within a round."""
     label, nodes = where
     length = 40.0
     for _ in range(5):  # a shorter round makes more load, which makes messages slower
@@ -147,9 +147,8 @@ def tuned_round(where: tuple[str, int], hops: int) -> float:
 
 
 def slowest(point: Experiment) -> float:
-    """How long all messages but so few take at most, in ms."""
-    log: Any = Nothing()
-    simulation = Simulation(Scenario.of(point), log)
+    """How long the 99.8 % of messages that are fastest take at most, in ms."""
+    simulation = Simulation(Scenario.of(point), NoLog())
     network, sent, took = simulation.network, {}, []
     unicast = network.unicast
 
@@ -167,10 +166,10 @@ def slowest(point: Experiment) -> float:
     return float(np.percentile(took, 100 * (1 - FAILING))) / 1e6
 
 
-def absent(nodes: int, per_round: float, hops: int, share: float) -> tuple[float, float, float]:
-    """Theorem 5.1: the paper's npT, its bound, and how often an event was not in a buffer.
+def absent(nodes: int, per_round: float, hops: int, share: float) -> tuple[float, float]:
+    """Theorem 5.1: the paper's npT, and how often an event was not in a buffer.
 
-    All buffers are looked into when an event is T rounds old; their size is a share of 2npT.
+    All buffers are searched when an event is T rounds old; their size is a share of 2npT.
     """
     timeout = max(1, hops - 1)
     rounds = 2 * hops + 2 * timeout
@@ -188,8 +187,7 @@ def absent(nodes: int, per_round: float, hops: int, share: float) -> tuple[float
     document["workload"] |= {"per_round": per_round / nodes, "duration_ms": 500 * ROUND_MS}
     point = parse({**document, "seed": 1}, FILE)[0]
     scenario = Scenario.of(point)
-    log: Any = Nothing()
-    simulation = Simulation(scenario, log)
+    simulation = Simulation(scenario, NoLog())
     missing: list[int] = []
     sent = [0] * nodes
 
@@ -202,11 +200,11 @@ def absent(nodes: int, per_round: float, hops: int, share: float) -> tuple[float
         later = sending.at + round(rounds * ROUND_MS * 1e6)
         simulation.network.scheduler.call_at(later, partial(look, eid))
     simulation.run(lambda stage, done, of: None)
-    return expected, (math.e / 4) ** expected, fmean(missing)
+    return expected, fmean(missing)
 
 
-def measured(row: dict[Any, Any], point: Experiment) -> Measured:
-    """What one run tells."""
+def measured(row: Row, point: Experiment) -> Measured:
+    """The figures of one run."""
     nodes, seconds = row["nodes"], point.workload.duration_ms / 1e3
     due = row["multicasts"] * nodes
     attempts = row.get("recovery_attempts", 0)
@@ -223,14 +221,14 @@ def measured(row: dict[Any, Any], point: Experiment) -> Measured:
 
 
 def averaged(runs: list[Measured]) -> Measured:
-    """The means over seeds; of success, over those in which there was something to recover."""
+    """The means over seeds; that of success over the runs with attempts."""
     columns = (np.array(column) for column in zip(*runs, strict=True))
     known = (column[~np.isnan(column)] for column in columns)
     return Measured(*(float(column.mean()) if len(column) else math.nan for column in known))
 
 
 def curve(found: Found, part: str, label: str, key: str) -> tuple[list[float], list[float]]:
-    """A curve: where it was measured, and what."""
+    """The places at which a curve was measured, and the values there."""
     places = sorted(point.x for point in found if (point.part, point.curve) == (part, label))
     if not places:
         raise KeyError(f"{part}, {label}")

@@ -1,0 +1,10 @@
+"""What a person runs: reproductions of papers and benchmarks. The product imports nothing of it."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+
+
+def parser(command: str, doc: str) -> ArgumentParser:
+    """The parser of ``scripts/COMMAND``, described by the first line of its module."""
+    return ArgumentParser(prog=f"scripts/{command}", description=doc.splitlines()[0])

@@ -1,1 +1,0 @@
-"""What ``scripts/reproduce gidenstam`` is made of."""
