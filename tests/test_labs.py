@@ -68,7 +68,8 @@ def test_fifo_order_is_not_causal_order(
 ) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
     module = ModuleType("testbed.protocols.fifo")
-    monkeypatch.setitem(sys.modules, "testbed.protocols.fifo", module)
+    module.__package__ = "testbed.protocols"
+    monkeypatch.setitem(sys.modules, module.__name__, module)
     exec(compile(code, "docs/labs.md", "exec"), module.__dict__)
     monkeypatch.setitem(BROKEN, "fifo", vars(module)["Fifo"])
     assert main(["explore", "--protocol", "fifo"]) == 1
