@@ -60,7 +60,7 @@ class NoFifo(Timestamp):
 
 
 class OffByOne(Timestamp):
-    """Is content if at most one message of each other process is missing.
+    """Accepts a message although one message of each other process is missing.
 
     Broken rule: m.T[k] <= T[k], read as m.T[k] <= T[k] + 1, which is right for the source alone.
     """
