@@ -13,7 +13,7 @@ from .wire import Message
 Groups = tuple[frozenset[int], ...]
 STAMP = Ratio(
     "stamp_bytes_per_copy",
-    "stamp, bytes a copy",
+    "stamp bytes per copy",
     form=",.1f",
     of="stamp_bytes",
     per="stamped_copies",

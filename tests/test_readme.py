@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed import figures
 from testbed.cli import COMMANDS
 from testbed.experiment import parse
 from testbed.faults import FAULTS
@@ -64,6 +65,13 @@ def test_scripts_can_be_run(name: str) -> None:
 def test_the_experiment_of_the_readme_is_valid() -> None:
     (block,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
     assert len(parse(tomllib.loads(block), Path("README.md"))) == 2
+
+
+def test_the_output_in_the_readme_has_the_labels_of_today() -> None:
+    output = README.split("overlay  timestamp\n")[1].split("network:")[0]
+    labels = re.findall(r"^(\S.*?) {2,}", output, re.M)
+    assert labels == [f.title for f in figures.table().values() if f.title in labels]
+    assert len(labels) == len(output.splitlines())
 
 
 @pytest.mark.parametrize("registry", [MODELS, OVERLAYS, GROUPINGS, WORKLOADS, FAULTS])
