@@ -14,7 +14,7 @@ from .wire import Message
 
 STAMP = Ratio(
     "stamp_bytes_per_copy",
-    "stamp, bytes a copy",
+    "stamp bytes per copy",
     form=",.1f",
     of="stamp_bytes",
     per="stamped_copies",

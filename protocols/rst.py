@@ -65,14 +65,14 @@ class MatrixMessage(Message):
 OVERHEAD = (
     Ratio(
         "control_integers_per_message",
-        "integers of control information a copy",
+        "control integers per copy",
         form=",.1f",
         of="control_integers",
         per="control_copies",
     ),
     Ratio(
         "control_percent_of_n2",
-        "control information a copy",
+        "control information per copy",
         "% of n²",
         shown=False,
         of="control_integers",

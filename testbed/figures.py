@@ -28,9 +28,13 @@ MEASURED = (
     Figure("multicasts", "messages multicast"),
     Figure("deliveries", "deliveries"),
     Figure("delay_ms_mean", "delay, mean", "ms", ",.3f", short="delay (ms)"),
-    Figure("added_delay_ms_mean", "of this not for causal order", "ms", ",.3f"),
-    Figure("added_delay_ms_max", "delay not for causal order, max", "ms", ",.3f", shown=False),
-    Figure("delayed_percent", "deliveries later than causal order asks", "%", ",.2f", shown=False),
+    Figure("added_delay_ms_mean", "of this not required by causal order", "ms", ",.3f"),
+    Figure(
+        "added_delay_ms_max", "delay not required by causal order, max", "ms", ",.3f", shown=False
+    ),
+    Figure(
+        "delayed_percent", "deliveries later than causal order requires", "%", ",.2f", shown=False
+    ),
     Figure("delay_ms_p50", "delay, median", "ms", ",.3f", shown=False),
     Figure("delay_ms_p90", "delay, 90th percentile", "ms", ",.3f", shown=False),
     Figure("delay_ms_p99", "delay, 99th percentile", "ms", ",.3f", shown=False),
@@ -40,8 +44,8 @@ MEASURED = (
     Figure("delivery_queue_max", "delivery queue, max", "messages"),
     Figure("network_load_mean", "network load, mean", "packets", ",.1f", "network load"),
     Figure("link_queue_max", "link queue, max", "packets"),
-    Figure("copies", "messages sent", "copies", shown=False),
-    Figure("messages", "messages sent", "fragments"),
+    Figure("copies", "copies sent", shown=False),
+    Figure("messages", "packets sent"),
     Figure("bytes", "bytes sent", short="bytes"),
     Figure("control_bytes", "of these control information"),
     Figure("channel_bytes", "bytes of the reliable channel", shown=False),
@@ -61,8 +65,8 @@ MEASURED = (
 CHECKED = (
     Figure("delay_within_groups_ms_mean", "delay within groups, mean", "ms", ",.3f"),
     Figure("delay_across_groups_ms_mean", "delay across groups, mean", "ms", ",.3f"),
-    Figure("recovery_ms_max", "until a crash was over, max", "ms", ",.3f"),
-    Figure("crashes_without_recovery", "crashes that were never over", shown=False),
+    Figure("recovery_ms_max", "longest time cut off by a crash", "ms", ",.3f"),
+    Figure("crashes_without_recovery", "crashes without recovery", shown=False),
     Figure("ticket_conflicts", "ticket conflicts"),
 )
 

@@ -1,4 +1,4 @@
-"""The labs: their commands are there, and what they say comes out does."""
+"""The labs: what they give as the expected result is what comes out."""
 
 import re
 import sys
@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from testbed.cli import COMMANDS, main
+from testbed.cli import main
 from testbed.protocols.broken import BROKEN
 from testbed.run import run_experiment
 from testbed.sweep.points import load_sweep
@@ -15,15 +15,6 @@ from testbed.sweep.points import load_sweep
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "docs" / "labs.md").read_text()
 LABS = ROOT / "scripts" / "experiments" / "labs"
-
-
-def test_every_command_and_every_file_is_there() -> None:
-    commands = re.findall(r"testbed (\w+)", TEXT)
-    assert set(commands) <= {command.__name__.rpartition(".")[2] for command in COMMANDS}
-    files = re.findall(r"(?:scripts|protocols)/[\w./-]+\.\w+", TEXT)
-    assert len(files) > 5
-    for file in set(files) - {"protocols/fifo.py"}:
-        assert (ROOT / file).is_file(), file
 
 
 def test_an_answer_comes_before_its_question(
@@ -68,7 +59,8 @@ def test_fifo_order_is_not_causal_order(
 ) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
     module = ModuleType("testbed.protocols.fifo")
-    monkeypatch.setitem(sys.modules, "testbed.protocols.fifo", module)
+    module.__package__ = "testbed.protocols"
+    monkeypatch.setitem(sys.modules, module.__name__, module)
     exec(compile(code, "docs/labs.md", "exec"), module.__dict__)
     monkeypatch.setitem(BROKEN, "fifo", vars(module)["Fifo"])
     assert main(["explore", "--protocol", "fifo"]) == 1

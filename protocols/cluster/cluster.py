@@ -68,12 +68,12 @@ class Cluster(Causality):
     figures: ClassVar[tuple[Figure, ...]] = (
         Ratio(
             "gossip_message_bytes",
-            "bytes of a gossip message",
+            "bytes per gossip message",
             form=",.0f",
             of="gossip_bytes",
             per="gossip_messages",
         ),
-        Figure("recovery_attempts", "lost events asked for"),
+        Figure("recovery_attempts", "lost events requested"),
         Figure("recovered", "of these recovered in time"),
         Figure("tickets_granted", "tickets granted"),
     )

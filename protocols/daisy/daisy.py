@@ -87,20 +87,22 @@ class Daisy(EarlyRelays):
     repairs: ClassVar[bool] = True
     messages: ClassVar[tuple[type[Message], ...]] = (*MESSAGES, StampedCast)
     figures: ClassVar[tuple[Figure, ...]] = (
-        Ratio("broadcasts_per_message", "broadcasts a message", of="broadcasts", per="multicasts"),
+        Ratio(
+            "broadcasts_per_message", "broadcasts per message", of="broadcasts", per="multicasts"
+        ),
         Ratio(
             "broadcast_control_bytes_per_copy",
-            "control information of a broadcast, bytes",
+            "control bytes per broadcast copy",
             form=",.1f",
             of="broadcast_control_bytes",
             per="broadcast_copies",
         ),
         Ratio(
-            "copies_per_broadcast", "copies of a broadcast", of="broadcast_copies", per="broadcasts"
+            "copies_per_broadcast", "copies per broadcast", of="broadcast_copies", per="broadcasts"
         ),
         Ratio(
             "buffered_messages_mean",
-            "messages buffered at a process, mean",
+            "messages buffered per process, mean",
             of="buffered_messages",
             per="buffer_samples",
         ),

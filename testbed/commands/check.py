@@ -19,9 +19,10 @@ def add_parser(commands: Any) -> None:
         "check",
         help="check that runs kept causal order and lost nothing",
         description="Check runs from their event logs alone, with no help from the protocols: causal "
-        "order, messages delivered twice, lost, or never sent, tickets with two owners. A violation "
-        "of order is shown with the chain of messages that makes one the cause of the other. Exit "
-        "status: 0 all valid, 1 a violation, 2 a run that cannot be judged.",
+        "order, messages delivered twice, lost, or never sent, and tickets with two owners (cluster "
+        "protocol only). A violation of order is shown with the chain of messages that makes one "
+        "the cause of the other. Exit status: 0 all valid, 1 a violation, 2 a run that cannot be "
+        "judged.",
     )
     parser.add_argument("run", type=Path, nargs="+", help="run directory")
     parser.add_argument(

@@ -56,7 +56,9 @@ def add_parser(commands: Any) -> None:
         "figures with the ratio to the first run's. Exit status: 0 all valid, 1 a violation of "
         "causal order in one, 2 a run that cannot be compared or was not judged.",
     )
-    parser.add_argument("run", type=Path, nargs="+", help="run directory; the first is the measure")
+    parser.add_argument(
+        "run", type=Path, nargs="+", help="run directory; the first is the baseline"
+    )
     parser.add_argument("--json", action="store_true", help="print differences and all figures")
     parser.set_defaults(command=command)
 

@@ -19,9 +19,9 @@ def add_parser(commands: Any) -> None:
         "digest",
         help="read captures and logs with Spark; write tables and figures",
         description="Digest runs: captures and event logs are read with Spark, and each run gets "
-        "tables/*.parquet and summary.json. What a damaged or unfinished run still has is used, and "
-        "what is missing is said. Exit status: 0 all digested, 2 something missing, damaged, or "
-        "other than the engine counted.",
+        "tables/*.parquet and summary.json. A damaged or unfinished run is digested as far as "
+        "possible, and what is missing is reported. Exit status: 0 all digested, 2 something is "
+        "missing, damaged, or different from the engine's own count.",
     )
     parser.add_argument("run", type=Path, nargs="+", help="run directory")
     add_master(parser)

@@ -19,9 +19,9 @@ def add_parser(commands: Any) -> None:
     """Declare the command."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "doctor",
-        help="what this machine can do, and what is missing",
-        description="Look at this machine: which engines can run here, what is missing, and the "
-        "command that mends it. Exit status: 0 an emulation engine runs here, 2 only the simulator.",
+        help="say what this machine can run, and what is missing",
+        description="Look at this machine: which engines can run here, what is missing, and how "
+        "to fix it. Exit status: 0 an emulation engine runs here, 2 only the simulator.",
     )
     parser.add_argument(
         "--runs", type=Path, default=Path("runs"), help="where run directories go (default: runs)"
@@ -42,7 +42,7 @@ def command(options: argparse.Namespace) -> int:
     else:
         out = console()
         table = Table(box=None, pad_edge=False, header_style="bold")
-        for column in ("", "", "serves", "what mends it"):
+        for column in ("", "", "serves", "how to fix it"):
             table.add_column(column)
         for ability in found:
             mark = "[green]✓[/]" if ability.ok else "[red]✗[/]"

@@ -36,28 +36,29 @@ def add_parser(commands: Any) -> None:
         epilog=f"Protocols: {', '.join(PROTOCOLS)}. Each of these has a mistake to find: "
         f"{', '.join(BROKEN)}.",
     )
-    parser.add_argument("--protocol", required=True, metavar="NAME", help="which one to try")
+    parser.add_argument("--protocol", required=True, metavar="NAME", help="protocol to try")
     parser.add_argument("--nodes", type=int, default=3, help="number of processes (default: 3)")
     parser.add_argument(
-        "--messages", type=int, default=4, help="multicast in all, at most (default: 4)"
+        "--messages", type=int, default=4, help="messages to multicast in all, at most (default: 4)"
     )
     parser.add_argument(
         "--fifo",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="whether a channel hands over messages in the order in which they were sent",
+        help="whether a channel keeps the order of its messages (default: yes)",
     )
     parser.add_argument(
         "--answers",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="whether applications may multicast while a message is being delivered to them",
+        help="whether applications may multicast while a message is being delivered to them "
+        "(default: yes)",
     )
     parser.add_argument(
         "--subsets",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="whether messages go to any set of others too, if the protocol can do that",
+        help="whether messages go to any set of others too, if the protocol can do that (default: yes)",
     )
     parser.add_argument(
         "--limit", type=int, default=LIMIT, help=f"states to visit at most (default: {LIMIT:,})"
@@ -106,9 +107,10 @@ def show(result: Exploration, out: Console) -> None:
     if result.counter_example:
         _show_example(result, result.counter_example, out)
     elif found.complete:
-        schedules = f"{'' if found.exact else 'more than '}{found.schedules:,}"
+        count = f"{found.schedules:,}"
+        schedules = f"{count} schedules" if found.exact else f"schedules (more than {count})"
         out.print(
-            f"[bold green]valid[/]: complete; all {schedules} schedules are right "
+            f"[bold green]valid[/]: complete; all {schedules} are right "
             f"({found.states:,} states, {found.steps:,} steps)",
             soft_wrap=True,
         )

@@ -24,10 +24,10 @@ def add_parser(commands: Any) -> None:
     parser: argparse.ArgumentParser = commands.add_parser(
         "fuzz",
         help="try protocols on random networks with random faults",
-        description="Draw from each seed a small network, messages and answers, and faults within "
-        "what a protocol promises to survive; simulate it, and have the oracle judge it. Of each "
-        "protocol that goes wrong the first case is made as small as possible and written as an "
-        "experiment file, which `testbed run` repeats exactly. Exit status: 0 nothing went wrong, "
+        description="Draw from each seed a small network, messages and answers, and faults that a "
+        "protocol promises to survive; simulate it, and let the oracle judge it. For each protocol "
+        "that fails, the first failure is made as small as possible and written as an experiment "
+        "file, which `testbed run` repeats exactly. Exit status: 0 nothing went wrong, "
         "1 something did, 2 it could not be tried.",
         epilog=f"Protocols: {', '.join(PROTOCOLS)}. Each of these has a mistake to find: "
         f"{', '.join(BROKEN)}.",
@@ -44,14 +44,14 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--first-seed", type=int, default=1, help="the first of them (default: 1)")
     parser.add_argument(
         "--master",
-        help="have Spark try the seeds, on local[*], all cores here, or on a cluster; else it is "
-        "done by this process alone",
+        help="try the seeds with Spark, on local[*], all cores here, or on a cluster (default: in "
+        "this process alone)",
     )
     parser.add_argument(
         "--runs",
         type=Path,
         default=Path("runs"),
-        help="where the directory fuzz is, in which experiment files go (default: runs)",
+        help="experiment files are written to RUNS/fuzz (default: runs/fuzz)",
     )
     parser.add_argument("--json", action="store_true", help="print what was found as JSON")
     parser.set_defaults(command=command)

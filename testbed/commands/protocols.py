@@ -25,7 +25,7 @@ def add_parser(commands: Any) -> None:
         description="List the protocols: the paper that each comes from, how it works, and the keys "
         "that the [protocol] table of an experiment may set.",
     )
-    parser.add_argument("name", nargs="?", help="explain this one, or one that is broken")
+    parser.add_argument("name", nargs="?", help="protocol to explain; broken-* too")
     parser.add_argument("--json", action="store_true", help="print the list as JSON")
     parser.set_defaults(command=command)
 

@@ -53,7 +53,7 @@ def add_parser(commands: Any) -> None:
         "--no-digest",
         dest="digest",
         action="store_false",
-        help="stop when the runs are checked: no tables, no figures, no report",
+        help="stop when the runs are checked: no tables, no plots, no page",
     )
     add_master(parser)
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")

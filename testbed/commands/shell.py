@@ -23,15 +23,15 @@ def add_parser(commands: Any) -> None:
         help="bring an experiment's network up and open Mininet's command line on it",
         description="Bring up the network of an experiment file, with its links, switches and "
         "controller, in real time, and open Mininet's command line on it: `h0 ping h3`, `net`, "
-        "`links`, `link s0 s1 down`, `help`. Commands may also come from a file or pipe. Nothing of "
-        "it is left when the command line ends.",
+        "`links`, `link s0 s1 down`, `help`. Commands may also come from a file or pipe. All of it is "
+        "removed when the command line ends.",
     )
     parser.add_argument(
         "--engine",
         choices=("auto", "mininet", "virtual"),
         default="auto",
-        help="mininet: on this kernel, as root; virtual: in a user-mode kernel, no root, here with "
-        "the clock on the wall; auto: mininet where it runs, else virtual",
+        help="mininet: on this kernel, as root; virtual: in a user-mode kernel, no root, in "
+        "real time here; auto: mininet where it runs, else virtual",
     )
     parser.add_argument("file", type=Path, help="experiment file (TOML); see scripts/experiments")
     parser.add_argument("--seed", type=int, help="use this seed instead of the file's")

@@ -31,7 +31,7 @@ def add_parser(commands: Any) -> None:
         description="Run every combination of the values that an experiment file lists, such as "
         "seed = [1, 2, 3], as tasks of Spark on all cores, and average over the seeds. A list where "
         "one value is wanted is a dimension; where the key itself takes a list, a list of lists is "
-        "one; an array of tables such as [[topology]] gives alternatives. Started again it goes on "
+        "one; an array of tables such as [[topology]] gives alternatives. Started again it resumes "
         "where it stopped. Exit status: 0 causal order held in all runs, 1 it did not, 2 a run "
         "could not be done or judged.",
     )

@@ -122,7 +122,7 @@ class _Source:
         figures = {key: value for key, value in figures.items() if key not in self._untold()}
         different = summary.disagreements(self.engine, figures)
         self.problems += [
-            f"{key} is {ours:,} by the digest and {theirs:,} by the engine"
+            f"{key}: the digest counted {ours:,}, the engine {theirs:,}"
             for key, (theirs, ours) in different.items()
         ]
         result = {

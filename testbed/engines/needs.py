@@ -1,4 +1,4 @@
-"""What this machine can do: which engines run here, what is missing, and what mends it."""
+"""What this machine can do: which engines run here, what is missing, and how to fix it."""
 
 from __future__ import annotations
 

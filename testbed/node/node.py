@@ -174,7 +174,10 @@ class Node:
             elif isinstance(effect, Note):
                 self.log.note(now, self.id, *effect)
             else:
-                raise TypeError(f"{self.protocol.name} yields {effect!r}, which is no effect")
+                raise TypeError(
+                    f"{self.protocol.name} yields {effect!r}, which is not an effect such as Send, "
+                    "Deliver or Hold"
+                )
 
     def _deliver(self, message: Message, now: int) -> None:
         meter = self.meter

@@ -314,9 +314,9 @@ PLOTS: dict[str, tuple[Draw, str]] = {
     ),
     "spacetime": (
         draw_snapshot,
-        "Space-time diagram of the message that was held back the longest and what it waited for "
-        "(if none was, of the first messages). A line is a process, an arrow leads from a multicast "
-        "to a receipt, and a bar shows how long the receiver held the message back. All else "
-        "that happened meanwhile is grey.",
+        "Space-time diagram of the message that was held back the longest and what it waited for, "
+        "or of the first messages if none was held back. A line is a process, an arrow leads "
+        "from a multicast to a receipt, and a bar shows how long the receiver held the message "
+        "back. All else that happened meanwhile is grey.",
     ),
 }

@@ -121,6 +121,6 @@ def _allow_backlog(packets: int) -> None:
         _BACKLOG.write_text(str(packets))
     elif allowed < packets // 10:
         _log.warning(
-            "packets may be lost between links: `sysctl net.core.netdev_max_backlog=%d` mends it",
+            "packets may be lost between links: `sysctl net.core.netdev_max_backlog=%d` fixes it",
             packets,
         )
