@@ -10,7 +10,7 @@ from typing import Any
 
 from testbed.check import Finding, check_run, finding
 from testbed.commands.terminal import console, exit_status, print_json, progress_bar
-from testbed.runs.directory import read_manifest
+from testbed.runs.directory import RunDirectory
 
 
 def add_parser(commands: Any) -> None:
@@ -38,7 +38,7 @@ def add_parser(commands: Any) -> None:
 def command(options: argparse.Namespace) -> int:
     """Check each run; the worst verdict is the exit status."""
     out = console()
-    statuses = {path: read_manifest(path)["status"] for path in options.run}
+    statuses = {path: RunDirectory(path).manifest["status"] for path in options.run}
     check = check_all if options.master is None else check_with_spark
     findings = {}
     for path, found in check(options):

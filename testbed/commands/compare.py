@@ -14,10 +14,9 @@ from rich.table import Table
 
 from testbed.commands.terminal import complain, console, exit_status, print_json
 from testbed.errors import UserError
-from testbed.experiment import read_document
+from testbed.experiment.expand import flatten
 from testbed.figures import shown
-from testbed.runs.directory import read_json, read_manifest
-from testbed.sweep.points import flatten
+from testbed.runs.directory import RunDirectory
 
 WIDTH = 140  # of a table that goes to a file
 
@@ -34,17 +33,11 @@ class Compared:
     @classmethod
     def read(cls, path: Path) -> Compared:
         """A run directory, or a sentence on why it cannot be compared."""
-        manifest = read_manifest(path)
-        if manifest["status"] != "complete":
-            raise UserError(
-                f"{path}: the run is {manifest['status']}; only a complete run has figures"
-            )
-        return cls(
-            path,
-            flatten(read_document(path / "experiment.toml")),
-            read_json(path / "summary.json", "`testbed digest` makes it"),
-            manifest.get("fidelity", {}).get("verdict", "simulated"),
-        )
+        run = RunDirectory(path)
+        if (status := run.manifest["status"]) != "complete":
+            raise UserError(f"{path}: the run is {status}; only a complete run has figures")
+        network = run.manifest.get("fidelity", {}).get("verdict", "simulated")
+        return cls(path, flatten(run.document), run.summary, network)
 
 
 def add_parser(commands: Any) -> None:

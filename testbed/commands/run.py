@@ -19,7 +19,7 @@ from testbed.errors import UserError
 from testbed.experiment import AUTO, ENGINES, load
 from testbed.figures import shown
 from testbed.run import Run, run_experiment
-from testbed.runs.directory import read_json
+from testbed.runs.directory import PAGE, RunDirectory
 
 
 def add_parser(commands: Any) -> None:
@@ -74,8 +74,7 @@ def command(options: argparse.Namespace) -> int:
             runs.append(run_experiment(replace(experiment, engine=engine), options.runs, progress))
     wrong = digest_and_report(runs, options.master) if options.digest else []
     if options.json:
-        summaries = (read_json(run.path / "summary.json", "it has been removed") for run in runs)
-        print_json([{**s, "directory": str(r.path)} for r, s in zip(runs, summaries, strict=True)])
+        print_json([{**RunDirectory(r.path).summary, "directory": str(r.path)} for r in runs])
     else:
         show(runs, console())
     for sentence in wrong:
@@ -120,9 +119,9 @@ def show(runs: Sequence[Run], out: Console) -> None:
     for run in runs:
         if "fidelity" in run.manifest:
             out.print(f"network: {Fidelity(**run.manifest['fidelity'])}", soft_wrap=True)
-        page = run.path / "report.html"
+        page = RunDirectory(run.path).page
         out.print(f"results: {page if page.exists() else run.path}", soft_wrap=True)
         for sentence in run.manifest.get("why", ()):
             out.print(f"  {sentence}", soft_wrap=True, markup=False)
-    if len(runs) > 1 and all((run.path / "report.html").exists() for run in runs):
-        out.print(f"comparison: {first.path.parent / 'report.html'}", soft_wrap=True)
+    if len(runs) > 1 and all(RunDirectory(run.path).page.exists() for run in runs):
+        out.print(f"comparison: {first.path.parent / PAGE}", soft_wrap=True)

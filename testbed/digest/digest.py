@@ -20,13 +20,12 @@ from pyspark.sql import functions as f
 
 from testbed.digest import logs, packets, summary, tables
 from testbed.errors import UserError
-from testbed.experiment import load
 from testbed.packets.pcap import open_captures
 from testbed.progress import Progress
-from testbed.runs.directory import RunDirectory, read_json, read_manifest
+from testbed.runs.directory import RunDirectory
+from testbed.runs.results import COLUMNS
 from testbed.spark.local_table import local_table
 
-TABLES = ("events", "deliveries", "nodes", "sent", "hops", "links", "messages", "timeline")
 SMALL_BYTES = 64 << 20
 _HARMED = ("packets_lost", "packets_dropped", "packets_duplicated")
 LARGE = ("events", "deliveries", "sent", "hops")
@@ -43,9 +42,8 @@ class Digest:
 
 def is_small(paths: Sequence[Path]) -> bool:
     """Whether there is so little to read that Spark need not prepare for much."""
-    files = (
-        file for path in paths for part in ("events", "packets") for file in (path / part).glob("*")
-    )
+    runs = map(RunDirectory, paths)
+    files = (file for run in runs for file in (*run.event_logs, *run.packets.glob("*")))
     return sum(file.stat().st_size for file in files) < SMALL_BYTES
 
 
@@ -70,26 +68,24 @@ def digest_runs(
     return [source.conclude(figures[source.run]) for source in sources], refused
 
 
-class _Source:
+class _Source(RunDirectory):
     """One run as Spark is to read it, and what is wrong with it."""
 
     def __init__(self, run: int, path: Path) -> None:
+        super().__init__(path)
         self.run = run
-        self.path = path
-        self.manifest = read_manifest(path)
-        (self.experiment,) = load(path / "experiment.toml")
-        self.network = read_json(path / "network.json", "this is not a run directory")
-        self.processes = len(self.network["nodes"])
-        self.logs = sorted(map(str, (path / "events").glob("*.jsonl")))
-        if not self.logs:
-            raise UserError(f"{path}: no event logs, so there is nothing to digest")
         self.problems: list[str] = []
         if (status := self.manifest["status"]) != "complete":
             reason = f": {self.manifest['error']}" if "error" in self.manifest else ""
             self.problems.append(f"the run is not finished, its status is {status}{reason}")
+        self.framing = self.experiment.transport.framing
+        self.processes = self.network.processes
+        self.logs = [str(file) for file in self.event_logs]
+        if not self.logs:
+            raise UserError(f"{path}: no event logs, so there is nothing to digest")
         self.bad_lines = Observation()
         self.lost = Observation()
-        self.captures = self._captures()
+        self.capture = self._capture()
 
     @property
     def engine(self) -> dict[str, Any]:
@@ -103,21 +99,17 @@ class _Source:
 
     def seen(self, spark: SparkSession) -> DataFrame:
         """Its captures."""
-        assert self.captures is not None
+        assert self.capture is not None
+        interfaces, start = self.capture["interfaces"], self.capture["start_unix_ns"]
         return packets.read_captures(
-            spark,
-            self.path / "packets",
-            self.captures["interfaces"],
-            self.captures["start_unix_ns"],
-            self.processes,
-            self.lost,
+            spark, self.packets, interfaces, start, self.processes, self.lost
         )
 
     def conclude(self, figures: dict[str, Any]) -> Digest:
         """Write the summary."""
         if bad := self.bad_lines.get["lines"]:
             self.problems.append(f"{bad:,} lines of the event logs cannot be used and are left out")
-        if self.captures is not None and (lost := self.lost.get["bytes"]):
+        if self.capture is not None and (lost := self.lost.get["bytes"]):
             self.problems.append(f"{lost:,} bytes of the captures cannot be read")
         figures = {key: value for key, value in figures.items() if key not in self._untold()}
         different = summary.disagreements(self.engine, figures)
@@ -132,7 +124,7 @@ class _Source:
             "verdict": self.manifest.get("verdict", "unknown"),
             "disagreements": len(different),
         }
-        RunDirectory(self.path, self.manifest).write_json("summary.json", result)
+        self.write_summary(result)
         return Digest(self.path, result, self.problems)
 
     def _untold(self) -> set[str]:
@@ -142,26 +134,23 @@ class _Source:
         simulator's table has no packet that was lost at once, but twice one that was duplicated.
         """
         untold = {"link_queue_max"} if self.experiment.faults else set()
-        if self.captures is None and any(self.engine.get(key) for key in _HARMED):
+        if self.capture is None and any(self.engine.get(key) for key in _HARMED):
             untold |= {"copies", "messages", "bytes", "control_bytes"}
         return untold
 
-    def _captures(self) -> dict[str, Any] | None:
+    def _capture(self) -> dict[str, Any] | None:
         """What is needed to understand its captures, if it has any."""
-        if not any((self.path / "packets").glob("*.pcap")):
+        if not self.captures:
             return None
         try:
-            raw = read_json(
-                self.path / "emulation.json", "it says when and where packets were seen"
-            )
-            open_captures([self.path / "packets"])
+            found = self.emulation
+            open_captures([self.packets])
         except UserError as error:
             self.problems.append(f"the captures are left out: {error}")
             return None
-        if not raw["captured"]:
+        if not found["captured"]:
             self.problems.append("the captures hold no packet")
             return None
-        found: dict[str, Any] = raw
         return found
 
 
@@ -176,7 +165,7 @@ class _Writer:
 
     def __call__(self, name: str, table: DataFrame) -> DataFrame:
         """Write a table, and give it as it was written."""
-        self._progress("digest", len(self._schemas), len(TABLES))
+        self._progress("digest", len(self._schemas), len(COLUMNS))
         file = str(self._scratch / name)
         (table if name in LARGE else table.coalesce(1)).write.partitionBy("run").parquet(file)
         self._schemas[name] = table.drop("run").schema
@@ -184,17 +173,13 @@ class _Writer:
 
     def install(self, source: _Source) -> None:
         """Put a run's tables in the place of its former ones, all at once."""
-        part = source.path / ".tables.part"
-        shutil.rmtree(part, ignore_errors=True)
-        part.mkdir()
-        for name, schema in self._schemas.items():
-            written, file = self._scratch / name / f"run={source.run}", part / f"{name}.parquet"
-            if written.exists():
-                shutil.move(written, file)
-            else:
-                local_table(self._spark, [], schema).write.parquet(str(file))
-        shutil.rmtree(source.path / "tables", ignore_errors=True)
-        part.rename(source.path / "tables")
+        with source.new_tables() as tables:
+            for name, schema in self._schemas.items():
+                written, file = self._scratch / name / f"run={source.run}", f"{name}.parquet"
+                if written.exists():
+                    shutil.move(written, tables / file)
+                else:
+                    local_table(self._spark, [], schema).write.parquet(str(tables / file))
 
 
 def _digest(
@@ -233,7 +218,7 @@ def _digest(
 
 def _seen(spark: SparkSession, sources: Sequence[_Source]) -> DataFrame | None:
     """What all captures have seen, kept because it is used more than once."""
-    captured = [source for source in sources if source.captures is not None]
+    captured = [source for source in sources if source.capture is not None]
     if not captured:
         return None
     seen = packets.attributed(_union((s, s.seen(spark)) for s in captured)).persist()
@@ -243,8 +228,7 @@ def _seen(spark: SparkSession, sources: Sequence[_Source]) -> DataFrame | None:
 
 def _sent(spark: SparkSession, sources: Sequence[_Source], seen: DataFrame | None) -> DataFrame:
     parts = [
-        packets.simulated_sent(rows, source.experiment.transport.framing)
-        for source, rows in _simulated(spark, sources)
+        packets.simulated_sent(rows, source.framing) for source, rows in _simulated(spark, sources)
     ]
     if seen is not None:
         parts.append(packets.captured_sent(seen))
@@ -265,8 +249,7 @@ def _simulated(
 ) -> Iterator[tuple[_Source, DataFrame]]:
     """The tables of packets that the simulator wrote."""
     for source in sources:
-        file = source.path / "packets" / "links.parquet"
-        if file.exists():
+        if (file := source.packet_table).exists():
             yield source, spark.read.parquet(str(file)).withColumn("run", f.lit(source.run))
 
 
@@ -286,8 +269,8 @@ def _links(spark: SparkSession, sources: Sequence[_Source]) -> DataFrame:
     rows = [
         (source.run, *ends, link.get("delay_ns"), link.get("bandwidth_bps"))
         for source in sources
-        for link in source.network["links"]
-        for ends in ((link["a"], link["b"]), (link["b"], link["a"]))
+        for a, b, link in source.network.graph.edges(data=True)
+        for ends in ((a, b), (b, a))
     ]
     schema = "run int, tail int, head int, delay_ns bigint, bandwidth_bps bigint"
     return local_table(spark, rows, schema)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from testbed.errors import UserError
-from testbed.progress import Progress
+from testbed.progress import Progress, Tick
+from testbed.runs.directory import PAGE, PLOTS_DIRECTORY, whole
 from testbed.runs.results import Results, load
-
-PAGE = "report.html"
 
 
 def write_reports(
@@ -53,9 +52,7 @@ def _common_parent(paths: Sequence[Path]) -> Path:
     return Path(os.path.commonpath([path.parent for path in paths]))
 
 
-def _write(
-    directory: Path, runs: Sequence[Results], names: Sequence[str], tick: Callable[[int, int], None]
-) -> Path:
+def _write(directory: Path, runs: Sequence[Results], names: Sequence[str], tick: Tick) -> Path:
     from testbed.report.page import write_page
     from testbed.report.plots import PLOTS, draw_plots
 
@@ -65,7 +62,6 @@ def _write(
         tick(step, steps)
         if plot is not None:
             drawn.append(plot)
-    page = directory / PAGE
     pages = {
         name: os.path.relpath(run.path.resolve() / PAGE, directory.resolve())
         for run, name in zip(runs, names, strict=True)
@@ -73,24 +69,15 @@ def _write(
     }
     text = write_page(runs, names, drawn, pages)
     tick(steps, steps)
-    (directory / "figures").mkdir(parents=True, exist_ok=True)
-    for plot in drawn:
-        _replace(directory / "figures" / f"{plot.name}.svg", plot.svg)
-        _replace(directory / "figures" / f"{plot.name}.png", plot.png)
-    _replace(page, text.encode())
+    plots, page = directory / PLOTS_DIRECTORY, directory / PAGE
+    plots.mkdir(parents=True, exist_ok=True)
+    files = [(plots / f"{plot.name}.svg", plot.svg) for plot in drawn]
+    files += [(plots / f"{plot.name}.png", plot.png) for plot in drawn]
+    for file, content in (*files, (page, text.encode())):
+        with whole(file) as part:
+            part.write_bytes(content)
     return page
 
 
-def _ticker(progress: Progress, jobs: int, job: int) -> Callable[[int, int], None]:
+def _ticker(progress: Progress, jobs: int, job: int) -> Tick:
     return lambda done, of: progress("report", job * of + done, jobs * of)
-
-
-def _replace(file: Path, content: bytes) -> None:
-    """Write a file that is there whole or not at all."""
-    part = file.with_name(f".{file.name}.part")
-    try:
-        part.write_bytes(content)
-        os.replace(part, file)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise

@@ -9,10 +9,11 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from testbed.check.fidelity import Fidelity
+from testbed.experiment.expand import flatten
 from testbed.figures import shown
 from testbed.protocols import Figure
 from testbed.runs.results import Results
-from testbed.sweep.points import flatten
+from testbed.runs.results import Results
 from testbed.topologies import describe, has_cycle
 
 if TYPE_CHECKING:

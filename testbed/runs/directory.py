@@ -2,17 +2,18 @@
 
     runs/<experiment>/<run>/
       experiment.toml   the experiment as resolved
-      manifest.json     engine, versions, times, status, counters, the engine's own figures
+      manifest.json     engine, versions, times, status, what the protocol promises, counters, figures
       network.json      nodes, links, overlay
       events/*.jsonl    what each node did (see testbed.runs.events)
       packets/          what crossed each link: captures, or the simulator's table if asked for
-      emulation.json    what hosts and capture counted, if emulated; logs of the parts beside it
+      emulation.json    what hosts and capture counted, if emulated; hosts/ has the logs of the hosts
       tables/*.parquet  what the digest made of all this (see docs/results.md)
       summary.json      the run's figures, one flat object
       figures/          and report.html: what the report shows
 
-A run is what its manifest says: "running" until it ends, then "complete", "interrupted" or "failed".
-Nothing is overwritten: a new run gets a new directory, and ``latest`` points to it.
+Nobody else knows these names. A run is what its manifest says: "running" until it ends, then
+"complete", "interrupted" or "failed". Nothing is overwritten: a new run gets a new directory, and
+``latest`` points to it.
 """
 
 from __future__ import annotations
@@ -21,8 +22,12 @@ import json
 import os
 import platform
 import re
+import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
@@ -31,42 +36,45 @@ from zlib import crc32
 
 from testbed import __version__
 from testbed.errors import UserError
+from testbed.experiment import Experiment, load, read_document
+from testbed.experiment.network import Network
 
 SCHEMA = 1
+PLOTS_DIRECTORY = "figures"  # beside a page, of a run or of several, the directory of its plots
+PAGE = "report.html"
+NAME = re.compile(r"\d{8}-\d{6}-")  # how the name of every run begins: when it was started
 
 
 class RunDirectory:
-    """A run being written. Leaving the context settles its status, whatever happened."""
+    """A run on disk, perhaps one that is being written; what is missing is told when it is read."""
 
-    def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self.manifest = manifest
 
     @classmethod
     def create(cls, runs: Path, experiment: str, label: str, **manifest: Any) -> RunDirectory:
-        """A new directory below ``runs``, named for the time and the label."""
+        """A new directory below ``runs``, named for the time and the label.
+
+        As a context it is a run being written: leaving it settles the status, whatever happened.
+        """
         parent = runs / experiment
         started = datetime.now(UTC)
-        name = f"{started:%Y%m%d-%H%M%S}-{label}"
-        path = _new_directory(parent, name)
-        for part in ("events", "packets"):
-            (path / part).mkdir()
-        run = cls(
-            path,
-            {
-                "schema": SCHEMA,
-                "testbed": __version__,
-                "status": "running",
-                "experiment": experiment,
-                "run": path.name,
-                **manifest,
-                "started": started.isoformat(timespec="milliseconds"),
-                "versions": _versions(),
-                "command": ["testbed", *sys.argv[1:]],
-            },
-        )
+        run = cls(_new_directory(parent, f"{started:%Y%m%d-%H%M%S}-{label}"))
+        run.packets.mkdir()
+        run.event_log().parent.mkdir()
+        run.manifest = {
+            "schema": SCHEMA,
+            "testbed": __version__,
+            "status": "running",
+            "experiment": experiment,
+            "run": run.path.name,
+            **manifest,
+            "started": started.isoformat(timespec="milliseconds"),
+            "versions": _versions(),
+            "command": ["testbed", *sys.argv[1:]],
+        }
         run.write_manifest()
-        _point_latest(parent, path.name)
+        _point_latest(parent, run.path.name)
         return run
 
     def __enter__(self) -> RunDirectory:
@@ -85,9 +93,128 @@ class RunDirectory:
         self.manifest["ended"] = datetime.now(UTC).isoformat(timespec="milliseconds")
         self.write_manifest()
 
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """What the run is; a directory that has no manifest is no run."""
+        return read_manifest(self.path)
+
     def write_manifest(self) -> None:
-        """Replace the manifest as a whole."""
+        """Replace the manifest by what it is in memory."""
         self.write_json("manifest.json", self.manifest)
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """The experiment file as it was written, not validated."""
+        return read_document(self.path / "experiment.toml")
+
+    @cached_property
+    def experiment(self) -> Experiment:
+        """What was run."""
+        return load(self.path / "experiment.toml")[0]
+
+    @property
+    def network_file(self) -> Path:
+        """The file of the network, for those who read it themselves."""
+        return self.path / "network.json"
+
+    @cached_property
+    def network(self) -> Network:
+        """On which network it was run."""
+        content = read_json(self.network_file, "the run ended before its network was built")
+        try:
+            return Network.from_json(content)
+        except (KeyError, TypeError, ValueError) as error:
+            raise UserError(
+                f"{self.network_file}: not a network of this testbed: {error!r}"
+            ) from None
+
+    def prepare(self, experiment: Experiment, network: Network) -> None:
+        """Write down what is to be run: an engine needs no more than this directory."""
+        self.write_text("experiment.toml", experiment.to_toml())
+        self.write_json("network.json", network.to_json())
+
+    def event_log(self, node: int | None = None) -> Path:
+        """The event log of a node that has its own, or else of all nodes."""
+        return self.path / "events" / ("nodes.jsonl" if node is None else f"h{node}.jsonl")
+
+    @property
+    def event_logs(self) -> list[Path]:
+        """All event logs that are there."""
+        return sorted(self.event_log().parent.glob("*.jsonl"))
+
+    @property
+    def packets(self) -> Path:
+        """The directory of the captures."""
+        return self.path / "packets"
+
+    @property
+    def captures(self) -> list[Path]:
+        """All captures that are there."""
+        return sorted(self.packets.glob("*.pcap"))
+
+    @property
+    def packet_table(self) -> Path:
+        """What crossed each link, as the simulator writes it."""
+        return self.packets / "links.parquet"
+
+    def host_log(self, node: int) -> Path:
+        """What an emulated host has to say to people."""
+        return self.path / "hosts" / f"h{node}.log"
+
+    @property
+    def emulation(self) -> dict[str, Any]:
+        """What hosts, links and capture of an emulation counted, and when and where."""
+        file = self.path / "emulation.json"
+        content: dict[str, Any] = read_json(file, "the emulation did not end well")
+        return content
+
+    def write_emulation(self, content: dict[str, Any]) -> None:
+        """Keep what an emulation counted."""
+        self.write_json("emulation.json", content)
+
+    @property
+    def summary_file(self) -> Path:
+        """The file of the figures."""
+        return self.path / "summary.json"
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """The run's figures, one flat object."""
+        summary = read_json(self.summary_file, f"{self.digest_command} writes it")
+        if not isinstance(summary, dict):
+            raise UserError(
+                f"{self.summary_file}: not an object; {self.digest_command} writes it again"
+            )
+        return summary
+
+    def write_summary(self, summary: dict[str, Any]) -> None:
+        """Replace the figures."""
+        self.write_json("summary.json", summary)
+
+    @property
+    def digest_command(self) -> str:
+        """The command that writes tables and summary."""
+        return f"`testbed digest {self.path}`"
+
+    @property
+    def tables(self) -> Path:
+        """The directory of the digest's tables."""
+        return self.path / "tables"
+
+    @contextmanager
+    def new_tables(self) -> Iterator[Path]:
+        """A directory to write tables to, which then takes the place of the former tables."""
+        part = self.path / ".tables.part"
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir()
+        yield part
+        shutil.rmtree(self.tables, ignore_errors=True)
+        part.rename(self.tables)
+
+    @property
+    def page(self) -> Path:
+        """The page of the report."""
+        return self.path / PAGE
 
     def write_json(self, name: str, content: Any) -> None:
         """Write a JSON file that is there whole or not at all."""
@@ -95,13 +222,20 @@ class RunDirectory:
 
     def write_text(self, name: str, content: str) -> None:
         """Write a file that is there whole or not at all."""
-        part = self.path / f".{name}.part"
-        try:
+        with whole(self.path / name) as part:
             part.write_text(content, encoding="utf-8")
-            os.replace(part, self.path / name)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
+
+
+@contextmanager
+def whole(file: Path) -> Iterator[Path]:
+    """A path to write to; what was written becomes ``file``, which is there whole or not at all."""
+    part = file.with_name(f".{file.name}.part")
+    try:
+        yield part
+        os.replace(part, file)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
 
 
 def read_manifest(path: Path) -> dict[str, Any]:

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from testbed.errors import UserError
-from testbed.experiment import document
-from testbed.experiment.network import Network
-from testbed.runs.directory import read_json, read_manifest
+from testbed.runs.directory import RunDirectory
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -33,40 +31,11 @@ COLUMNS = {
 }
 
 
-class Results:
-    """What one run left behind."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.manifest: dict[str, Any] = read_manifest(path)
+class Results(RunDirectory):
+    """What one run left behind, and what the digest made of it."""
 
     def __repr__(self) -> str:
         return f"<results of {self.path}>"
-
-    @cached_property
-    def summary(self) -> dict[str, Any]:
-        """The run's figures, one flat object."""
-        summary = read_json(self.path / "summary.json", f"{_digest(self.path)} writes it")
-        if not isinstance(summary, dict):
-            raise UserError(
-                f"{self.path / 'summary.json'}: not an object; {_digest(self.path)} writes it anew"
-            )
-        return summary
-
-    @cached_property
-    def experiment(self) -> document.Experiment:
-        """What was run."""
-        return document.load(self.path / "document.toml")[0]
-
-    @cached_property
-    def network(self) -> Network:
-        """On which network."""
-        file = self.path / "network.json"
-        content = read_json(file, "the run ended before its network was built")
-        try:
-            return Network.from_json(content)
-        except (KeyError, TypeError, ValueError) as error:
-            raise UserError(f"{file}: not a network of this testbed: {error!r}") from None
 
     @cached_property
     def messages(self) -> DataFrame:
@@ -112,30 +81,25 @@ class Results:
         from pandas import read_parquet
         from pyarrow import ArrowException
 
-        path = self.path / "tables" / f"{name}.parquet"
+        path = self.tables / f"{name}.parquet"
         if not path.exists():
-            raise UserError(f"{path}: no such table; {_digest(self.path)} makes it")
+            raise UserError(f"{path}: no such table; {self.digest_command} makes it")
         try:
             table = read_parquet(path)
         except (OSError, ValueError, ArrowException) as error:
             reason = (str(error).splitlines() or [type(error).__name__])[0]
             raise UserError(
-                f"{path}: cannot be read ({reason}); {_digest(self.path)} makes it anew"
+                f"{path}: cannot be read ({reason}); {self.digest_command} makes it again"
             ) from None
         if missing := set(COLUMNS[name].split()) - set(table.columns):
-            raise UserError(
-                f"{path}: lacks {', '.join(sorted(missing))}; {_digest(self.path)} makes it anew"
-            )
+            lacks = ", ".join(sorted(missing))
+            raise UserError(f"{path}: lacks {lacks}; {self.digest_command} makes it again")
         return table
 
 
 def load(path: str | Path) -> Results:
     """The results of the run in this directory, which must have been digested."""
     results = Results(Path(path))
-    if not (results.path / "tables").is_dir():
-        raise UserError(f"{path}: not digested yet; {_digest(results.path)} makes its tables")
+    if results.manifest and not results.tables.is_dir():
+        raise UserError(f"{path}: not digested yet; {results.digest_command} makes its tables")
     return results
-
-
-def _digest(path: Path) -> str:
-    return f"`testbed digest {path}`"

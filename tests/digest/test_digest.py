@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from testbed import figures
 from testbed.cli import main
-from testbed.digest.digest import TABLES, Digest, digest_runs
+from testbed.digest.digest import Digest, digest_runs
 from testbed.digest.tables import STEPS
 from testbed.experiment import parse
 from testbed.packets.headers import LINUX_SLL2
@@ -93,7 +93,7 @@ def test_what_is_compared_would_differ_if_it_were_wrong(digests: dict[str, Diges
 
 def test_the_tables_are_those_of_the_document(digests: dict[str, Digest]) -> None:
     document = (Path(__file__).parents[2] / "docs" / "results.md").read_text()
-    tables = set(TABLES)
+    tables = set(results.COLUMNS)
     for name in tables:
         section = document.split(f"**{name}**")[1].split("**: one")[0].split("\n**")[0]
         told = {
