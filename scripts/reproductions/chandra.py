@@ -37,8 +37,8 @@ from scripts.reproductions import (
     show_table,
 )
 from testbed.experiment import Experiment, read_document
+from testbed.experiment.expand import expand
 from testbed.report.style import draw_curve
-from testbed.sweep.points import expand
 
 FILE = EXPERIMENTS / "chandra.toml"
 NEAR = 0.25  # how far from "about" a percentage may be, relative to it

@@ -32,8 +32,9 @@ from testbed.commands.sweep import draw
 from testbed.commands.terminal import progress_bar
 from testbed.errors import UserError
 from testbed.experiment import read_document
+from testbed.experiment.expand import expand
 from testbed.report.trends import TRENDS
-from testbed.sweep.points import Sweep, expand
+from testbed.sweep.points import Sweep
 from testbed.sweep.runner import run_sweep
 
 if TYPE_CHECKING:

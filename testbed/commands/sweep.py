@@ -12,8 +12,9 @@ from rich.table import Table
 
 from testbed.commands.terminal import complain, console, exit_status, print_json, progress_bar
 from testbed.figures import swept_figures
-from testbed.runs.directory import read_manifest
-from testbed.sweep.points import Sweep, describe, dimensions, load_sweep
+from testbed.runs.directory import PAGE, PLOTS_DIRECTORY, RunDirectory, whole
+from testbed.sweep.points import Sweep, describe, load_sweep
+from testbed.sweep.tables import dimensions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,10 +87,11 @@ def draw(sweep: Sweep, swept: Swept, problems: list[str]) -> list[Path]:
     """Draw the trends and write the page of a sweep; the drawn files."""
     from testbed.report.trends import draw_trends, write_page
 
-    plots = draw_trends(swept.trends, swept.directory / "figures")
-    versions = read_manifest(swept.directory / swept.points["run"].iloc[0])["versions"]
+    plots = draw_trends(swept.trends, swept.directory / PLOTS_DIRECTORY)
+    versions = RunDirectory(swept.directory / swept.points["run"].iloc[0]).manifest["versions"]
     page = write_page(sweep.name, swept.points, swept.trends, plots, problems, versions)
-    (swept.directory / "report.html").write_text(page, encoding="utf-8")
+    with whole(swept.directory / PAGE) as part:
+        part.write_text(page, encoding="utf-8")
     return plots
 
 
@@ -107,8 +109,8 @@ def show(sweep: Sweep, swept: Swept, plots: list[Path], out: Console) -> None:
     for run, verdict in zip(wrong["run"], wrong["verdict"], strict=True):
         out.print(f"causal order {verdict}: {swept.directory / run}", soft_wrap=True)
     if plots:
-        out.print(f"plots: {len(plots)} in {swept.directory / 'figures'}", soft_wrap=True)
-    out.print(f"report: {swept.directory / 'report.html'}", soft_wrap=True)
+        out.print(f"plots: {len(plots)} in {swept.directory / PLOTS_DIRECTORY}", soft_wrap=True)
+    out.print(f"report: {swept.directory / PAGE}", soft_wrap=True)
     out.print(f"results: {swept.directory}", soft_wrap=True)
 
 

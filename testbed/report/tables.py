@@ -13,7 +13,6 @@ from testbed.experiment.expand import flatten
 from testbed.figures import shown
 from testbed.protocols import Figure
 from testbed.runs.results import Results
-from testbed.runs.results import Results
 from testbed.topologies import describe, has_cycle
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from testbed import __version__
 from testbed.figures import swept_figures, table
 from testbed.report.style import PAGE, legend, look, new_figure, render, styled
 from testbed.runs.directory import safe_name
-from testbed.sweep.points import dimensions
+from testbed.sweep.tables import dimensions
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,6 +1,6 @@
 """The points of a sweep as Spark tasks: the largest first, on all the cores that Spark has.
 
-Every point is a job of one task. So results come in as points end, and a worker that the system
+Every point is a job of one task. So results come in as points end, and a worker that the kernel
 kills takes its own point along and no other. Emulation in real time needs the machine to itself and
 runs one point after the other, here. Machines share no more than the directory of the runs.
 """
@@ -10,32 +10,27 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import closing, nullcontext
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.errors import UserError
 from testbed.experiment import Experiment
-from testbed.progress import Progress
+from testbed.progress import Progress, silent
+from testbed.run import run_experiment
+from testbed.runs.directory import whole
 from testbed.spark.session import session
-from testbed.sweep.points import (
-    Sweep,
-    averages,
-    cost,
-    finished,
-    locked,
-    remove_unfinished,
-    results,
-    run_point,
-    write_table,
-)
+from testbed.sweep.directory import busy, finished, locked, remove_unfinished
+from testbed.sweep.points import Sweep, cost
+from testbed.sweep.tables import averages, results
 
 if TYPE_CHECKING:
     import pandas as pd
     from pyspark import SparkContext
 
 Outcome = tuple[str, str | None]  # a point, and why it failed if it did
+Weight = Callable[[Experiment], float]
 
 
 @dataclass(frozen=True)
@@ -50,15 +45,18 @@ class Swept:
 
 def run_sweep(
     sweep: Sweep,
-    text: str,
+    text: str | None,
     runs: Path,
     master: str,
     say: Callable[[str], None],
     progress: Progress,
+    weight: Weight = cost,
+    strict: bool = False,
 ) -> Swept:
     """Run all points that have not been run yet, and write the tables.
 
-    ``text`` is the file that was swept; ``say`` is told what was found of an earlier start.
+    ``text`` is the file that was swept, if there is one; ``say`` is told what was found of an earlier
+    start. What weighs most comes first. If ``strict``, the first point that fails ends the sweep.
     """
     runs = runs.resolve()
     directory = runs / sweep.within
@@ -68,53 +66,51 @@ def run_sweep(
         if done or removed:
             left = f"; {removed} unfinished removed" if removed else ""
             say(f"resuming: {len(done)} of {len(sweep.points)} runs are done{left}")
-        (directory / "sweep.toml").write_text(text, encoding="utf-8")
+        if text is not None:
+            (directory / "sweep.toml").write_text(text, encoding="utf-8")
         failed = {}
         progress("runs", len(done), len(sweep.points))
         todo = [point for point in sweep.points if point not in done]
-        with closing(_run(sweep, todo, runs, master, progress)) as outcomes:
+        with closing(_run(sweep, todo, runs, master, progress, weight)) as outcomes:
             for number, (point, error) in enumerate(outcomes, len(done) + 1):
                 progress("runs", number, len(sweep.points))
                 if error is not None:
                     failed[point] = error
+                    if strict:
+                        raise UserError(f"{directory}: {error}")
         return _conclude(sweep, directory, failed)
 
 
 def run_points(
-    sweep: Sweep,
-    runs: Path,
-    master: str,
-    progress: Progress,
-    weight: Callable[[Experiment], float] = cost,
+    sweep: Sweep, runs: Path, master: str, progress: Progress, weight: Weight = cost
 ) -> pd.DataFrame:
-    """Run all points of simulations that have not been run yet, those of most weight first.
+    """Run all points that have not been run yet, those of most weight first.
 
     A row for each point; all must have succeeded and been found valid.
     """
-    runs = runs.resolve()
-    directory = runs / sweep.within
-    with locked(directory):
-        remove_unfinished(directory, sweep)
-        done = finished(directory, sweep)
-        progress("runs", len(done), len(sweep.points))
-        todo = [point for point in sweep.points if point not in done]
-        todo.sort(key=lambda point: weight(sweep.points[point]), reverse=True)
-        with session(master, small=True) if todo else nullcontext() as spark:
-            outcomes = run_tasks(spark.sparkContext, sweep, todo, runs) if spark else ()
-            for number, (_, error) in enumerate(outcomes, len(done) + 1):
-                progress("runs", number, len(sweep.points))
-                if error is not None:
-                    raise UserError(f"{directory}: {error}")
-        frame = results(sweep, finished(directory, sweep))
-        write_table(frame, directory / "points.parquet")
-    for run, verdict in zip(frame["run"], frame["verdict"], strict=True):
+    swept = run_sweep(sweep, None, runs, master, lambda _: None, progress, weight, strict=True)
+    for run, verdict in zip(swept.points["run"], swept.points["verdict"], strict=True):
         if verdict != "valid":
-            raise UserError(f"{directory / run}: causal order is {verdict}")
-    return frame
+            raise UserError(f"{swept.directory / run}: causal order is {verdict}")
+    return swept.points
+
+
+def run_point(
+    sweep: str, point: str, experiment: Experiment, runs: Path, progress: Progress = silent
+) -> str | None:
+    """Run one point within the directory of its sweep; why it failed, if it did."""
+    try:
+        with busy(runs / sweep):
+            run_experiment(experiment, runs, progress, within=sweep, point=point)
+    except UserError as error:
+        return str(error)
+    except Exception as error:  # whatever it is, the other points go on
+        return f"{type(error).__name__}: {error}"
+    return None
 
 
 def _run(
-    sweep: Sweep, todo: list[str], runs: Path, master: str, progress: Progress
+    sweep: Sweep, todo: list[str], runs: Path, master: str, progress: Progress, weight: Weight
 ) -> Generator[Outcome]:
     real_time = [point for point in todo if sweep.points[point].engine == "mininet"]
     for point in real_time:
@@ -122,7 +118,7 @@ def _run(
     tasks = [point for point in todo if point not in real_time]
     if tasks:
         with session(master, small=True) as spark:
-            tasks.sort(key=lambda point: cost(sweep.points[point]), reverse=True)
+            tasks.sort(key=lambda point: weight(sweep.points[point]), reverse=True)
             yield from run_tasks(spark.sparkContext, sweep, tasks, runs)
 
 
@@ -169,6 +165,7 @@ def _conclude(sweep: Sweep, directory: Path, failed: dict[str, str]) -> Swept:
         raise UserError(f"{directory}: none of {len(sweep.points)} runs succeeded: {reason}")
     points = results(sweep, done)
     trends = averages(points)
-    write_table(points, directory / "points.parquet")
-    write_table(trends, directory / "trends.parquet")
+    for name, table in (("points", points), ("trends", trends)):
+        with whole(directory / f"{name}.parquet") as part:
+            table.to_parquet(part, index=False)
     return Swept(directory, points, trends, failed)

@@ -19,7 +19,8 @@ import tomli_w
 
 from testbed.experiment import parse
 from testbed.spark.session import session
-from testbed.sweep.points import Sweep, finished, load_sweep
+from testbed.sweep.directory import finished
+from testbed.sweep.points import Sweep, load_sweep
 from testbed.sweep.runner import run_tasks
 
 COMMAND = [sys.executable, "-m", "testbed.cli"]

@@ -1,0 +1,75 @@
+"""The directory of a sweep: which points have a run, and who may write there.
+
+runs/<name>/sweep-<hash of all points>/
+  sweep.toml        the file that was swept
+  <run>/            one for each point; its manifest names the point
+  points.parquet    one row a run: the swept keys, the protocol, the verdict, all figures
+  trends.parquet    every figure averaged over seeds: mean, 95 % half-width, number of runs
+  figures/          and report.html: the same to look at
+"""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from testbed.errors import UserError
+from testbed.runs.directory import NAME, RunDirectory
+from testbed.sweep.points import Sweep
+
+
+@contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """Keep every other sweep out of a directory, and wait for runs whose sweep was killed."""
+    directory.mkdir(parents=True, exist_ok=True)
+    with (directory / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(
+                f"{directory}: this sweep is running already; wait for it, or interrupt it first"
+            ) from None
+        with busy(directory, fcntl.LOCK_EX):
+            pass
+        yield
+
+
+@contextmanager
+def busy(directory: Path, how: int = fcntl.LOCK_SH) -> Iterator[None]:
+    """Held by every run of a sweep while it writes, so that none is taken for dead."""
+    with (directory / ".busy").open("w") as lock:
+        fcntl.flock(lock, how)
+        yield
+
+
+def finished(directory: Path, sweep: Sweep) -> dict[str, Path]:
+    """The runs that need not be repeated, by point."""
+    found = {}
+    for path in _runs(directory):
+        run = RunDirectory(path)
+        try:
+            manifest = run.manifest
+        except UserError:
+            continue
+        whole = manifest["status"] == "complete" and "verdict" in manifest
+        if whole and manifest.get("point") in sweep.points and run.summary_file.is_file():
+            found[manifest["point"]] = path
+    return found
+
+
+def remove_unfinished(directory: Path, sweep: Sweep) -> int:
+    """Remove what runs that were stopped or failed have left; how many there were."""
+    keep = set(finished(directory, sweep).values())
+    left = [path for path in _runs(directory) if path not in keep]
+    for path in left:
+        shutil.rmtree(path)
+    for link in directory.glob(".latest-*"):
+        link.unlink(missing_ok=True)
+    return len(left)
+
+
+def _runs(directory: Path) -> list[Path]:
+    return sorted(p for p in directory.iterdir() if NAME.match(p.name) and p.is_dir())
