@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from testbed.check import Verdict, check_run, delays
-from testbed.check.locality import local_figures
+from testbed.check import CHECKS, Verdict, check_run, promises_json
 from testbed.engines import choose_engine, load_engine
 from testbed.errors import UserError
 from testbed.experiment import Experiment, Scenario
@@ -38,10 +38,10 @@ def prepare(scenario: Scenario, runs: Path, within: str = "", **manifest: Any) -
         engine=experiment.engine,
         protocol=experiment.protocol.name,
         seed=experiment.seed,
+        promises=promises_json(experiment, scenario.network.processes),
         **manifest,
     )
-    directory.write_text("experiment.toml", experiment.to_toml())
-    directory.write_json("network.json", scenario.network.to_json())
+    directory.save(scenario)
     return directory
 
 
@@ -59,17 +59,8 @@ def run_experiment(
         raise UserError(f"{experiment.origin}: {reason}")
     with prepare(scenario, runs, within, **manifest) as directory:
         figures = engine.run(scenario, directory, progress)
-        verdict = check_run(directory.path, lambda done, of: progress("check", done, of))
-        if verdict.verdict == "valid":
-            figures |= delays.summarise(delays.added_delays(directory.path))
-            groups = experiment.protocol.local_groups(
-                scenario.network.processes, experiment.settings
-            )
-            figures |= local_figures(directory.path, groups) if groups else {}
-        if verdict.optimistic:
-            figures["lost_deliveries"] = verdict.count("loss")
-        if verdict.tickets:
-            figures["ticket_conflicts"] = len(verdict.conflicts)
+        verdict = check_run(directory.path, partial(progress, "check"), CHECKS)
+        figures |= verdict.figures
         summary = {
             "experiment": experiment.name,
             "protocol": experiment.protocol.name,
@@ -78,7 +69,7 @@ def run_experiment(
             **figures,
             "verdict": verdict.verdict,
         }
-        directory.write_json("summary.json", summary)
+        directory.write_summary(summary)
         directory.manifest["figures"] = figures
         directory.manifest["verdict"] = verdict.verdict
         if not verdict.ok:

@@ -1,53 +1,35 @@
-"""The ordering oracle: was every message delivered in causal order, once, where it was sent?
-
-It believes the event logs and the list of nodes, nothing else: no protocol, and no clock to order
-what happened at different nodes. A send happened before its deliveries, an event before all later
-ones of its node, and so on through any number of nodes. If send(m') happened before send(m), then
-a destination of m' that delivers m must have delivered m' first.
+"""The checks of a run, by name, from one reading of its event logs.
 
 The way of a run through the modules: ``logs`` reads, ``history`` rebuilds happens-before, ``judge``
-holds each node's log against it, ``paths`` says why for what is shown, ``verdict`` is the answer.
-``tickets`` stands apart: it judges who owned which ticket when, and there believes the run's clock.
-
-Optimistic protocols promise less: a destination that delivers both m' and m delivers m' first, but it
-may lose either. What is lost is then counted, and is no fault.
-
-Crashes: a node that crashed owes no deliveries, nor does anybody owe those of its messages; a gap
-after its crash is excused too. A node that was started again counts as a new process, which has no
-past: see ``judge``. So is what one that left, and perhaps joined again, is owed. Damaged logs prove
-what they show, and nothing by what they lack.
+holds each node's log against it, ``oracle`` makes a ``verdict`` of that, and ``paths`` says why for
+what is shown. ``tickets`` judges who owned which ticket when. ``delays`` and ``locality`` measure
+runs that were found valid. What a protocol ``promises`` is in the run's manifest. ``fidelity`` is
+about the network of an emulation, not about the protocol.
 """
 
 from __future__ import annotations
 
-import tomllib
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
-
-from testbed.check.history import Ints, rebuild
-from testbed.check.judge import APART, FAULTS, Judge
-from testbed.check.logs import (
-    Event,
-    Logs,
-    Malformed,
-    logs_in_memory,
-    read_logs,
-    read_nodes,
-)
+from testbed.check.delays import check_delays
+from testbed.check.judge import APART, VIOLATIONS, Judge
+from testbed.check.locality import check_locality
+from testbed.check.logs import Event, Logs, Malformed, logs_in_memory, read_logs, read_nodes
+from testbed.check.oracle import check_order, check_tickets, open_case
 from testbed.check.paths import Step
-from testbed.check.tickets import CONFLICTS, Conflict, find_conflicts, tickets_in
-from testbed.check.verdict import Finding, Verdict, Violation, Where, finding
+from testbed.check.promises import promises_json, promises_of
+from testbed.check.tickets import CONFLICTS, Conflict
+from testbed.check.verdict import Finding, Promises, Verdict, Violation, finding
 from testbed.progress import Tick
-from testbed.protocols import PROTOCOLS
-from testbed.protocols.broken import BROKEN
+from testbed.runs.directory import RunDirectory
 
 __all__ = [
     "APART",
+    "CHECKS",
     "CONFLICTS",
-    "FAULTS",
+    "VIOLATIONS",
+    "Check",
     "Conflict",
     "Event",
     "Finding",
@@ -58,27 +40,42 @@ __all__ = [
     "check_events",
     "check_run",
     "finding",
+    "promises_json",
 ]
 
+# A check is given the judge, which has history and logs, and the verdict so far, to which it adds
+# what it finds and measures; while it works it reports how far it is.
+Check = Callable[[Judge, Verdict, Tick], Verdict]
 
-def check_run(path: Path, progress: Tick | None = None) -> Verdict:
-    """Judge a run directory; ``progress`` is told of work done and work in all.
+CHECKS: dict[str, Check] = {
+    "order": check_order,
+    "tickets": check_tickets,
+    "delays": check_delays,
+    "locality": check_locality,
+}
+JUDGING = ("order", "tickets")  # the others only measure
 
-    Of its protocol nothing is believed but whether it is optimistic.
-    """
-    tell: Tick = progress or (lambda done, total: None)
-    optimistic = _is_optimistic(path / "experiment.toml")
+
+def _no_tick(done: int, of: int) -> None:
+    pass
+
+
+def check_run(path: Path, tick: Tick = _no_tick, checks: Iterable[str] = JUDGING) -> Verdict:
+    """Judge a run directory by these checks; the logs are read once for all of them."""
+    run = RunDirectory(path)
+    promises = promises_of(run)
     try:
-        nodes = read_nodes(path / "network.json")
-        files = sorted((path / "events").glob("*.jsonl"))
+        nodes, files = read_nodes(run.network_file), run.event_logs
         reading = sum(file.stat().st_size for file in files)
     except (OSError, ValueError) as error:
-        return Verdict(nodes=0, problems=(str(error),), optimistic=optimistic)
+        return Verdict(nodes=0, problems=(str(error),), promises=promises)
     total = max(1, reading) * 3 // 2
-    logs = read_logs(nodes, files, lambda done, _: tell(done, total))
+    logs = read_logs(nodes, files, lambda done, _: tick(done, total))
     judging = total - reading
-    verdict = _judge(logs, lambda done, of: tell(reading + judging * done // of, total), optimistic)
-    tell(total, total)
+    verdict = _check(
+        logs, promises, checks, lambda done, of: tick(reading + judging * done // of, total)
+    )
+    tick(total, total)
     return verdict
 
 
@@ -86,48 +83,11 @@ def check_events(
     nodes: Iterable[int], logs: Mapping[int, Sequence[Event]], *, optimistic: bool = False
 ) -> Verdict:
     """Judge logs in memory, one for each node; a node without one counts as a missing log."""
-    return _judge(logs_in_memory(nodes, logs), lambda done, total: None, optimistic)
+    return _check(logs_in_memory(nodes, logs), Promises(optimistic), JUDGING, _no_tick)
 
 
-def _is_optimistic(path: Path) -> bool:
-    """Whether an experiment's protocol is; if that cannot be told, a run is judged strictly."""
-    try:
-        name = tomllib.loads(path.read_text(encoding="utf-8"))["protocol"]["name"]
-        return (PROTOCOLS | BROKEN)[name].optimistic
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
-
-
-def _judge(logs: Logs, tell: Callable[[int, int], None], optimistic: bool) -> Verdict:
-    history = rebuild(logs)
-    judge = Judge(history)
-    found: dict[str, list[tuple[int, Ints]]] = defaultdict(list)
-    processes = (*logs.nodes, *logs.home)
-    for index, node in enumerate(processes):
-        for kind, where, slots in judge.judge(node):
-            found[kind].append((where, slots))
-        tell(index + 1, len(processes))
-    for kind, where, slots in judge.judge_logs():
-        found[kind].append((where, slots))
-    return Verdict(
-        nodes=len(logs.nodes),
-        messages=history.messages,
-        deliveries=sum(int((track.events >= 0).sum()) for track in history.tracks.values()),
-        due=sum(int(history.addressed_to(node).sum()) for node in logs.nodes),
-        found={kind: _where(parts) for kind, parts in found.items()},
-        malformed=logs.malformed,
-        malformed_lines=tuple(logs.malformed_lines),
-        missing=tuple(sorted(logs.missing)),
-        damaged=tuple(sorted(logs.doubtful)),
-        crashed=tuple(sorted(judge.crashed)),
-        problems=tuple(logs.problems),
-        optimistic=optimistic,
-        tickets=tickets_in(logs.tickets),
-        conflicts=find_conflicts(logs.tickets, judge.doubtful),
-        judge=judge,
-    )
-
-
-def _where(parts: list[tuple[int, Ints]]) -> Where:
-    nodes = np.repeat([node for node, _ in parts], [len(slots) for _, slots in parts])
-    return Where(nodes, np.concatenate([slots for _, slots in parts]))
+def _check(logs: Logs, promises: Promises, checks: Iterable[str], tick: Tick) -> Verdict:
+    judge, verdict = open_case(logs, promises)
+    for name in checks:
+        verdict = CHECKS[name](judge, verdict, tick)
+    return verdict

@@ -11,34 +11,24 @@ overtaken: a running maximum over each sender's messages to p, looked up once fo
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 from numpy.typing import NDArray
 
-from testbed.check.history import Bools, History, Ints, rebuild
+from testbed.check.history import Bools, History, Ints
 from testbed.check.judge import NOT_DELIVERED, Judge
-from testbed.check.logs import Logs, read_logs, read_nodes
-from testbed.errors import UserError
+from testbed.check.verdict import Verdict
 from testbed.progress import Tick
 
 Times = NDArray[np.int64]
 
 
-def added_delays(path: Path, progress: Tick = lambda done, of: None) -> Times:
+def check_delays(judge: Judge, verdict: Verdict, _: Tick) -> Verdict:
+    """Measure a valid run."""
+    return verdict.with_figures(summarise(added_delays(judge))) if verdict.ok else verdict
+
+
+def added_delays(judge: Judge) -> Times:
     """How many nanoseconds each delivery of a run came later than causal order asks for."""
-    try:
-        nodes = read_nodes(path / "network.json")
-        files = sorted((path / "events").glob("*.jsonl"))
-        logs = read_logs(nodes, files, progress, holds=True)
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path}: its delays cannot be told: {error}") from None
-    return delays_in(logs)
-
-
-def delays_in(logs: Logs) -> Times:
-    """The same of logs that were read with what was held back."""
-    judge = Judge(rebuild(logs))
     parts = [_delays_at(judge, process) for process in judge.history.tracks]
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
@@ -65,8 +55,9 @@ def _delays_at(judge: Judge, process: int) -> Times:
     np.minimum.at(arrived, held[came], since[came])
     ordered = np.where(judge.ordered_at(process), arrived, NOT_DELIVERED)
     latest = judge.maximum_over_past(messages, judge.running_maximum(ordered))
-    others = ~_own(judge.history, process)[messages]
-    return (times - np.maximum(latest, arrived[messages]))[others]
+    delays: Times = times - np.maximum(latest, arrived[messages])
+    others: Bools = judge.history.home[messages] != judge.history.logs.node(process)
+    return delays[others]
 
 
 def _held(history: History, process: int) -> tuple[Ints, Times]:
@@ -75,10 +66,3 @@ def _held(history: History, process: int) -> tuple[Ints, Times]:
     slots = history.slot_of[np.frombuffer(log.held, np.int32)]
     sent = slots < history.slots
     return slots[sent], np.frombuffer(log.held_times, np.int64)[sent]
-
-
-def _own(history: History, process: int) -> Bools:
-    """Which slots hold a message of the process, or of one before it at its node."""
-    home = history.logs.node
-    own = np.array([home(sender) == home(process) for sender in history.senders], np.bool_)
-    return own[history.sender]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import networkx as nx
@@ -66,6 +67,11 @@ class History:
     def messages(self) -> int:
         """The number of messages sent."""
         return self.slots - len(self.senders)
+
+    @cached_property
+    def home(self) -> NDArray[np.int64]:
+        """Of each slot the node of its sender."""
+        return np.array([self.logs.node(sender) for sender in self.senders], np.int64)[self.sender]
 
     def since(self, process: int, position: int = 0) -> Bools:
         """Which slots happened after the first message of a process from there on, or are that."""

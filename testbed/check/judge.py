@@ -27,7 +27,7 @@ from testbed.check.history import Bools, History, Ints, Track
 CELLS_AT_ONCE = 1 << 22
 NOT_DELIVERED = -1
 
-FAULTS = {
+VIOLATIONS = {
     "order": "delivered before a message that happened before it",
     "gap": "delivered although a message that happened before it never was",
     "duplicate": "delivered again",
@@ -45,7 +45,7 @@ APART = {
     "excused_gap": "a gap at a node that had crashed before",
     "unjudged": "would be a gap, a loss or unsent, but the log that would tell is damaged",
 }
-Finding = tuple[str, int, Ints]  # kind, node, slots
+Found = tuple[str, int, Ints]  # kind, node, slots
 
 
 class Judge:
@@ -62,7 +62,7 @@ class Judge:
         self.orphan = sender_crashed[history.sender]
         self.offset = history.sender.astype(np.int64)  # of each slot, to tell senders apart
 
-    def judge(self, node: int) -> Iterator[Finding]:
+    def judge(self, node: int) -> Iterator[Found]:
         """All findings at one node, those of a kind in the order of the node's log."""
         events, slots = self._track(node).events, self.history.slots
         first = self._first_deliveries(node)
@@ -81,7 +81,7 @@ class Judge:
             yield from self._losses(node, lost)
             yield from self._gaps(node, messages, first, lost)
 
-    def judge_logs(self) -> Iterator[Finding]:
+    def judge_logs(self) -> Iterator[Found]:
         """What the logs show without a look at any one node's deliveries."""
         history, links = self.history, self.history.impossible
         pairs = set(zip(history.sender[links.effect].tolist(), links.cause.tolist(), strict=True))
@@ -125,13 +125,13 @@ class Judge:
         empty = Track(np.zeros(0, np.int32), np.zeros(0, np.int64), None)
         return self.history.tracks.get(node, empty)
 
-    def _unsent(self, node: int, unsent: Ints) -> Iterator[Finding]:
+    def _unsent(self, node: int, unsent: Ints) -> Iterator[Found]:
         sources = (self.history.names[slot][0] for slot in unsent.tolist())
         unsure = np.array([source in self.doubtful for source in sources], np.bool_)
         yield "unsent", node, unsent[~unsure]
         yield "unjudged", node, unsent[unsure]
 
-    def _losses(self, node: int, missing: Bools) -> Iterator[Finding]:
+    def _losses(self, node: int, missing: Bools) -> Iterator[Found]:
         home = self.history.logs.home
         if node in home:
             return  # its successor answers for both
@@ -170,7 +170,7 @@ class Judge:
 
     def _gaps(
         self, node: int, messages: Ints, first: NDArray[np.intp], lost: Bools
-    ) -> Iterator[Finding]:
+    ) -> Iterator[Found]:
         gap = self._lacks(messages, lost)
         for join in self._joins(node):
             back = first >= join

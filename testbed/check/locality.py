@@ -1,73 +1,69 @@
-"""What local groups make of delays and of crashes, of protocols that divide processes into such groups.
+"""Delays within and across local groups, and how long a crash cuts a group off.
 
-Told from the event logs alone. The groups are those at the beginning of a run.
+For protocols that divide processes into such groups; these are the groups at the beginning of a run.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable
 
-from testbed.protocols import NS_PER_MS, MessageId
+import numpy as np
+from numpy.typing import NDArray
 
-Groups = Iterable[frozenset[int]]
+from testbed.check.history import History
+from testbed.check.judge import Judge
+from testbed.check.verdict import Verdict
+from testbed.progress import Tick
+from testbed.protocols import NS_PER_MS
 
 
-def local_figures(path: Path, groups: Groups) -> dict[str, float]:
+def check_locality(judge: Judge, verdict: Verdict, _: Tick) -> Verdict:
+    """Measure a valid run of a protocol with local groups."""
+    if not verdict.ok or not verdict.promises.local_groups:
+        return verdict
+    return verdict.with_figures(local_figures(judge.history, verdict.promises.local_groups))
+
+
+def local_figures(history: History, groups: Iterable[frozenset[int]]) -> dict[str, float]:
     """Mean delays within groups and across, and how long groups were cut off by crashes.
 
     A crash is over when a message that was sent after it has gone into the group of the process, or
     out of it.
     """
-    home = {process: number for number, group in enumerate(groups) for process in group}
-    sent: dict[MessageId, int] = {}
-    deliveries: list[tuple[int, int, MessageId]] = []
-    crashes: list[tuple[int, int]] = []
-    for event in _events(path):
-        match event["event"]:
-            case "send":
-                sent[MessageId(event["source"], event["seq"])] = event["t"]
-            case "deliver" if event["node"] != event["source"]:
-                name = MessageId(event["source"], event["seq"])
-                deliveries.append((event["t"], event["node"], name))
-            case "crash":
-                crashes.append((event["t"], event["node"]))
-    delays: dict[bool, list[int]] = {True: [], False: []}
-    for at, node, name in deliveries:
-        delays[home[node] == home[name.source]].append(at - sent[name])
+    group = {node: number for number, members in enumerate(groups) for node in members}
+    sent, at, here, there = _deliveries(history, group)
+    delays = at - sent
     figures = {
-        f"delay_{where}_groups_ms_mean": sum(found) / len(found) / NS_PER_MS
-        for where, found in (("within", delays[True]), ("across", delays[False]))
-        if found
+        f"delay_{where}_groups_ms_mean": int(found.sum()) / len(found) / NS_PER_MS
+        for where, found in (("within", delays[here == there]), ("across", delays[here != there]))
+        if len(found)
     }
-    over = [_over(crash, home[node], deliveries, sent, home) for crash, node in crashes]
-    if ended := [time for time in over if time is not None]:
-        figures["recovery_ms_max"] = max(ended) / NS_PER_MS
-    if len(ended) < len(over):
-        figures["crashes_without_recovery"] = len(over) - len(ended)
+    over = []
+    for crash, node in history.logs.crashes:
+        crosses = (sent > crash) & ((here == group[node]) != (there == group[node]))
+        over += [int(at[crosses].min()) - crash] if crosses.any() else []
+    if over:
+        figures["recovery_ms_max"] = max(over) / NS_PER_MS
+    if len(over) < len(history.logs.crashes):
+        figures["crashes_without_recovery"] = len(history.logs.crashes) - len(over)
     return figures
 
 
-def _over(
-    crash: int,
-    group: int,
-    deliveries: list[tuple[int, int, MessageId]],
-    sent: dict[MessageId, int],
-    home: dict[int, int],
-) -> int | None:
-    """How long after a crash something crosses the border of a group again, if ever."""
-    crossing = (
-        at
-        for at, node, name in deliveries
-        if sent[name] > crash and (home[node] == group) != (home[name.source] == group)
-    )
-    first = min(crossing, default=None)
-    return None if first is None else first - crash
-
-
-def _events(path: Path) -> Iterator[dict[str, Any]]:
-    for file in sorted((path / "events").glob("*.jsonl")):
-        with file.open(encoding="ascii") as lines:
-            yield from map(json.loads, lines)
+def _deliveries(history: History, group: dict[int, int]) -> NDArray[np.int64]:
+    """Of each delivery of another's message: when sent, when delivered, to and from which group."""
+    columns = [np.zeros((4, 0), np.int64)]
+    sent = np.zeros(history.slots, np.int64)
+    for process in history.senders:
+        track = history.tracks[process]
+        sends = track.events < 0
+        sent[~track.events[sends]] = track.times[sends]
+    groups = np.array([group[node] for node in history.home.tolist()], np.int64)
+    for process, track in history.tracks.items():
+        node = history.logs.node(process)
+        deliveries = track.events >= 0
+        slots, at = track.events[deliveries], track.times[deliveries]
+        others = history.home[slots] != node
+        slots, at = slots[others], at[others]
+        here = np.full(len(slots), group[node], np.int64)
+        columns.append(np.stack([sent[slots], at, here, groups[slots]]))
+    return np.concatenate(columns, axis=1)

@@ -83,22 +83,22 @@ class NodeLog:
 
     def _clear(self) -> None:
         self.events, self.times = array("i"), array("q")
-        self.held, self.held_times = array("i"), array("q")  # what was kept back, if that is read
+        self.held, self.held_times = array("i"), array("q")  # what was held back
         self.away, self.joins = False, array("i")
 
 
 class Logs:
-    """The logs of a run's nodes, as far as they could be read; of what was held, only if asked."""
+    """The logs of a run's nodes, as far as they could be read."""
 
-    def __init__(self, nodes: Iterable[int], holds: bool = False) -> None:
+    def __init__(self, nodes: Iterable[int]) -> None:
         self.nodes = tuple(sorted(set(nodes)))
-        self.holds = holds
         self.of: dict[int, NodeLog] = {}
         self.home: dict[int, int] = {}  # the node of what had crashed before, in ``of`` as well
         self.numbers: dict[Name, int] = {}
         self.to: dict[int, Collection[int] | None] = {}  # of each message sent
         self.forged: list[tuple[int, int]] = []  # (node, number)
         self.resent: list[tuple[int, int]] = []
+        self.crashes: list[tuple[int, int]] = []  # (time, node)
         self.tickets: dict[int, list[Claim | Stamp]] = defaultdict(list)  # by node
         self.malformed = 0
         self.malformed_lines: list[Malformed] = []
@@ -117,10 +117,8 @@ class Logs:
                 log.events.append(number)
             elif event == "send":
                 self._send(log, node, line)
-            elif event == "hold" and self.holds:
-                number = self._number(line["source"], line["seq"])
-                log.held_times.append(line["t"])
-                log.held.append(number)
+            elif event == "hold":
+                self._hold(log, line)
             elif event == "stamp":
                 self.tickets[node].append(read_stamp(node, line))
             elif event == "tickets":
@@ -128,6 +126,8 @@ class Logs:
             elif event == "crash":
                 log.crash = len(log.events) if log.crash is None else log.crash
                 self._disown(node, line)
+                if type(t := line.get("t")) is int:
+                    self.crashes.append((t, node))
             elif event == "restart":
                 self._disown(node, line)
                 process = min(0, self.nodes[0]) - len(self.home) - 1  # a number that no node has
@@ -170,6 +170,15 @@ class Logs:
             log.events.append(~number)
             self.to[number] = to
 
+    def _hold(self, log: NodeLog, line: Mapping[str, Any]) -> None:
+        """Note when a message was held back; the line proves nothing, so a bad one is no matter."""
+        try:
+            number = self._number(line["source"], line["seq"])
+            log.held_times.append(line["t"])
+        except (KeyError, TypeError, OverflowError):
+            return
+        log.held.append(number)
+
     def _disown(self, node: int, line: Mapping[str, Any]) -> None:
         """Whoever has crashed owns no ticket."""
         if node in self.tickets:
@@ -180,11 +189,9 @@ class Logs:
         return type(node) is int and node in self._known
 
 
-def logs_in_memory(
-    nodes: Iterable[int], events: Mapping[int, Sequence[Event]], holds: bool = False
-) -> Logs:
+def logs_in_memory(nodes: Iterable[int], events: Mapping[int, Sequence[Event]]) -> Logs:
     """Take logs as they are; a node without one is taken to have lost it."""
-    logs = Logs(nodes, holds)
+    logs = Logs(nodes)
     if strangers := sorted(set(events) - set(logs.nodes)):
         raise ValueError(f"events of {strangers}, which are not among the nodes")
     for node in logs.nodes:
@@ -212,11 +219,9 @@ def read_nodes(path: Path) -> list[int]:
     return nodes
 
 
-def read_logs(
-    nodes: Iterable[int], files: Sequence[Path], progress: Tick, holds: bool = False
-) -> Logs:
+def read_logs(nodes: Iterable[int], files: Sequence[Path], progress: Tick) -> Logs:
     """Read event files; ``progress`` is given bytes read and bytes in all."""
-    logs = Logs(nodes, holds)
+    logs = Logs(nodes)
     total = sum(file.stat().st_size for file in files)
     done = 0
     for file in files:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from testbed.check.history import History
-from testbed.check.judge import APART, FAULTS, Judge
+from testbed.check.judge import APART, VIOLATIONS, Judge
 from testbed.check.logs import Malformed, Name
 from testbed.check.paths import Step, shortest_path
 from testbed.check.tickets import CONFLICTS, Conflict
@@ -61,6 +61,16 @@ class Violation(NamedTuple):
         )
 
 
+class Promises(NamedTuple):
+    """What a run is held to."""
+
+    optimistic: bool = False  # messages may be lost; those that are delivered are in causal order
+    local_groups: tuple[frozenset[int], ...] = ()  # within which delays are short, at the beginning
+
+
+STRICT = Promises()
+
+
 @dataclass(frozen=True, eq=False)
 class Verdict:
     """What the logs of a run show. Counts are exact; paths are made when they are asked for.
@@ -80,10 +90,20 @@ class Verdict:
     damaged: tuple[int, ...] = ()
     crashed: tuple[int, ...] = ()
     problems: tuple[str, ...] = ()
-    optimistic: bool = False
+    promises: Promises = STRICT
     tickets: int = 0  # that were owned or used
     conflicts: tuple[Conflict, ...] = field(default=(), repr=False)
+    figures: Mapping[str, float] = field(default_factory=dict, repr=False)
     judge: Judge | None = field(default=None, repr=False)
+
+    def with_figures(self, figures: Mapping[str, float]) -> Verdict:
+        """The same with figures that a check has measured."""
+        return replace(self, figures={**self.figures, **figures})
+
+    @property
+    def optimistic(self) -> bool:
+        """Whether losses are no fault."""
+        return self.promises.optimistic
 
     @property
     def ok(self) -> bool:
@@ -103,13 +123,13 @@ class Verdict:
     def faults(self) -> tuple[str, ...]:
         """The kinds that were found and are faults of a protocol that makes such promises."""
         tolerated = TOLERATED_BY_OPTIMISTS if self.optimistic else ()
-        kinds = (*FAULTS, *CONFLICTS)
+        kinds = (*VIOLATIONS, *CONFLICTS)
         return tuple(kind for kind in kinds if self.count(kind) and kind not in tolerated)
 
     @property
     def counts(self) -> dict[str, int]:
-        """How often each kind was found; the kinds are those of FAULTS, CONFLICTS and APART."""
-        return {kind: self.count(kind) for kind in (*FAULTS, *CONFLICTS, *APART)}
+        """How often each kind was found; the kinds are of VIOLATIONS, CONFLICTS and APART."""
+        return {kind: self.count(kind) for kind in (*VIOLATIONS, *CONFLICTS, *APART)}
 
     def count(self, kind: str) -> int:
         """How often a kind was found."""
@@ -164,7 +184,7 @@ class Verdict:
             "violations": [_violation_json(v) for v in self.violations(limit)],
             "found": {
                 kind: [[node, *name] for node, name in self.where(kind, limit)]
-                for kind in (*FAULTS, *APART)
+                for kind in (*VIOLATIONS, *APART)
                 if self.count(kind)
             },
             "tickets": self.tickets,
@@ -178,7 +198,7 @@ class Verdict:
         }
 
     def _headline(self) -> str:
-        words = FAULTS | CONFLICTS
+        words = VIOLATIONS | CONFLICTS
         found = [f"{self.count(kind)} × {words[kind]}" for kind in self.faults]
         size = f"{self.messages} messages, {self.deliveries} deliveries, {self.nodes} nodes"
         if self.optimistic:

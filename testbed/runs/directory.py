@@ -36,8 +36,7 @@ from zlib import crc32
 
 from testbed import __version__
 from testbed.errors import UserError
-from testbed.experiment import Experiment, load, read_document
-from testbed.experiment.network import Network
+from testbed.experiment import Experiment, Network, Scenario, load, read_document
 
 SCHEMA = 1
 PLOTS_DIRECTORY = "figures"  # beside a page, of a run or of several, the directory of its plots
@@ -128,10 +127,15 @@ class RunDirectory:
                 f"{self.network_file}: not a network of this testbed: {error!r}"
             ) from None
 
-    def prepare(self, experiment: Experiment, network: Network) -> None:
-        """Write down what is to be run: an engine needs no more than this directory."""
-        self.write_text("experiment.toml", experiment.to_toml())
-        self.write_json("network.json", network.to_json())
+    @property
+    def scenario(self) -> Scenario:
+        """The experiment and its network, with all that follows from them."""
+        return Scenario.on(self.experiment, self.network)
+
+    def save(self, scenario: Scenario) -> None:
+        """Write down what is to be run: ``scenario`` reads it again, in a guest too."""
+        self.write_text("experiment.toml", scenario.experiment.to_toml())
+        self.write_json("network.json", scenario.network.to_json())
 
     def event_log(self, node: int | None = None) -> Path:
         """The event log of a node that has its own, or else of all nodes."""

@@ -13,17 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from testbed.check import Event, check_run
-from testbed.check.delays import added_delays, delays_in, summarise
+from testbed.check import CHECKS, Event, check_run
+from testbed.check.delays import added_delays, summarise
+from testbed.check.history import rebuild
+from testbed.check.judge import Judge
 from testbed.check.logs import logs_in_memory
-from testbed.errors import UserError
 from testbed.experiment import parse
+from testbed.progress import silent
 from testbed.protocols import MessageId
 from testbed.run import run_experiment
 from testbed.runs.events import EventLog
-
-Logs = dict[int, list[Event]]
-Name = tuple[int, int]
+from tests.check.events import Logs, Name, write_run
 
 
 def send(t: int, source: int, seq: int, to: Iterable[int] | None = None) -> Event:
@@ -39,7 +39,14 @@ def deliver(t: int, source: int, seq: int) -> Event:
 
 
 def delays(logs: Logs) -> list[int]:
-    found: list[int] = delays_in(logs_in_memory(logs, logs, holds=True)).tolist()
+    found: list[int] = added_delays(Judge(rebuild(logs_in_memory(logs, logs)))).tolist()
+    return found
+
+
+def delays_of_run(path: Path) -> list[int]:
+    judge = check_run(path).judge
+    assert judge is not None
+    found: list[int] = added_delays(judge).tolist()
     return found
 
 
@@ -180,11 +187,11 @@ def test_a_protocol_that_knows_enough_adds_no_delay(protocol: str, tmp_path: Pat
         "workload": {"model": "poisson", "senders": 6, "rate_per_s": 50, "duration_ms": 400.0},
     }
     (experiment,) = parse(document, tmp_path / "added.toml")
-    run = run_experiment(experiment, tmp_path, lambda stage, done, of: None)
-    found = added_delays(run.path)
+    run = run_experiment(experiment, tmp_path, silent)
+    found = delays_of_run(run.path)
     assert len(found) == run.verdict.deliveries * 5 // 6
     assert '"hold"' in (run.path / "events" / "nodes.jsonl").read_text()
-    assert not found.any()
+    assert not any(found)
 
 
 def test_a_run_is_read_with_what_was_held_for_no_named_reason(tmp_path: Path) -> None:
@@ -198,10 +205,26 @@ def test_a_run_is_read_with_what_was_held_for_no_named_reason(tmp_path: Path) ->
         log.deliver(7, 1, *name)
     lines = (tmp_path / "events" / "nodes.jsonl").read_text().splitlines()
     assert [json.loads(line)["for"] for line in lines[1:3]] == [None, [0, 9]]
-    assert added_delays(tmp_path).tolist() == [4]
-    assert check_run(tmp_path).ok
+    assert delays_of_run(tmp_path) == [4]
+    verdict = check_run(tmp_path, checks=CHECKS)
+    assert verdict.ok
+    assert verdict.figures["added_delay_ms_max"] == 4e-6
 
 
-def test_a_directory_without_a_network_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"delays cannot be told.*network\.json"):
-        added_delays(tmp_path)
+def test_a_directory_without_a_network_has_no_delays(tmp_path: Path) -> None:
+    verdict = check_run(tmp_path, checks=CHECKS)
+    assert (verdict.verdict, verdict.figures) == ("unknown", {})
+    assert "network.json" in verdict.problems[0]
+
+
+def test_a_hold_that_cannot_be_used_leaves_no_doubt(tmp_path: Path) -> None:
+    """It would prove nothing of the order."""
+    logs = {0: [Event("send", 0, 1)], 1: [Event("deliver", 0, 1, t=3)]}
+    logs[0].append(Event("deliver", 0, 1))
+    run = write_run(tmp_path / "run", logs, logs)
+    with (run / "events" / "h1.jsonl").open("a") as file:
+        file.write(
+            '{"t":1,"node":1,"event":"hold"}\n{"t":"?","node":1,"event":"hold","source":0,"seq":1}\n'
+        )
+    assert check_run(run).ok
+    assert delays_of_run(run) == [0]

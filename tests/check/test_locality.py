@@ -1,50 +1,45 @@
 """Delays within groups and across, and the time after a crash, from event logs."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from testbed.check import CHECKS, Event, check_run
+from testbed.check.history import rebuild
 from testbed.check.locality import local_figures
+from testbed.check.logs import logs_in_memory
+from tests.check.events import CRASH, MS, deliver, send, write_run
 
 GROUPS = (frozenset({0, 1}), frozenset({2, 3}))
-MS = 1_000_000
 
 
-def write(path: Path, *events: tuple[float, int, str, Any]) -> Path:
-    """Events as (ms, node, kind, message)."""
-    (path / "events").mkdir()
-    lines = []
+def figures_of(*events: tuple[float, int, str, Any]) -> dict[str, float]:
+    """Of events as (ms, node, kind, message)."""
+    logs: dict[int, list[Event]] = {node: [] for node in range(4)}
     for at, node, kind, message in events:
-        line = {"t": round(at * MS), "node": node, "event": kind}
-        if message is not None:
-            line |= {"source": message[0], "seq": message[1]}
-        lines.append(json.dumps(line) + "\n")
-    (path / "events" / "nodes.jsonl").write_text("".join(lines))
-    return path
+        logs[node].append(Event(kind, *(message or ()), t=round(at * MS)))
+    return local_figures(rebuild(logs_in_memory(logs, logs)), GROUPS)
 
 
-def test_delays_are_told_apart_and_own_deliveries_left_out(tmp_path: Path) -> None:
+def test_delays_are_told_apart_and_own_deliveries_left_out() -> None:
     a = (0, 1)
-    run = write(
-        tmp_path,
+    figures = figures_of(
         (0, 0, "send", a),
         (0, 0, "deliver", a),
         (2, 1, "deliver", a),
         (10, 2, "deliver", a),
         (20, 3, "deliver", a),
     )
-    assert local_figures(run, GROUPS) == {
+    assert figures == {
         "delay_within_groups_ms_mean": 2,
         "delay_across_groups_ms_mean": 15,
     }
 
 
-def test_a_crash_is_over_when_something_new_crosses_the_border(tmp_path: Path) -> None:
+def test_a_crash_is_over_when_something_new_crosses_the_border() -> None:
     old, within, into = (2, 1), (1, 1), (3, 1)
-    run = write(
-        tmp_path,
+    figures = figures_of(
         (0, 2, "send", old),
         (5, 0, "crash", None),
         (6, 1, "deliver", old),  # was under way
@@ -53,14 +48,27 @@ def test_a_crash_is_over_when_something_new_crosses_the_border(tmp_path: Path) -
         (30, 1, "deliver", into),
         (40, 2, "deliver", within),
     )
-    figures = local_figures(run, GROUPS)
     assert figures["recovery_ms_max"] == pytest.approx(25)
     assert "crashes_without_recovery" not in figures
 
 
-def test_a_group_that_stays_cut_off_is_counted(tmp_path: Path) -> None:
-    run = write(tmp_path, (5, 0, "crash", None), (6, 2, "send", (2, 1)), (8, 3, "deliver", (2, 1)))
-    assert local_figures(run, GROUPS) == {
+def test_a_group_that_stays_cut_off_is_counted() -> None:
+    figures = figures_of((5, 0, "crash", None), (6, 2, "send", (2, 1)), (8, 3, "deliver", (2, 1)))
+    assert figures == {
         "delay_within_groups_ms_mean": 2,
         "crashes_without_recovery": 1,
     }
+
+
+def test_groups_of_the_manifest_and_valid_runs_are_measured(tmp_path: Path) -> None:
+    logs = {0: [send(0, 1, [2])], 1: [], 2: [deliver(0, 1, t=3 * MS)], 3: [CRASH]}
+    promises = {"optimistic": False, "local_groups": [[0, 1], [2, 3]]}
+    run = write_run(tmp_path / "run", logs, logs, promises=promises)
+    assert not check_run(run).figures
+    figures = check_run(run, checks=CHECKS).figures
+    assert figures["delay_across_groups_ms_mean"] == 3
+    assert figures["crashes_without_recovery"] == 1
+    logs[2] = []
+    assert not check_run(
+        write_run(tmp_path / "lost", logs, logs, promises=promises), checks=CHECKS
+    ).figures

@@ -1,10 +1,8 @@
 """The oracle for protocols that may lose messages: losses are counted, the order of the rest judged."""
 
-import json
 import random
-from collections.abc import Iterable
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import networkx as nx
 import pytest
@@ -14,30 +12,13 @@ from hypothesis import strategies as st
 
 from testbed.check import Event, Verdict, check_events, check_run
 from testbed.cli import main
-from testbed.protocols import PROTOCOLS, MessageId, Timestamp
-from testbed.runs.directory import SCHEMA
-from testbed.runs.events import EventLog
-
-Logs = dict[int, list[Event]]
-Name = tuple[int, int]
-
-
-def send(source: int, seq: int, to: Iterable[int] | None = None) -> Event:
-    return Event("send", source, seq, None if to is None else sorted(to))
-
-
-def deliver(source: int, seq: int) -> Event:
-    return Event("deliver", source, seq)
+from testbed.protocols import PROTOCOLS, Timestamp
+from tests.check.events import Logs, Name, deliver, send, triangle
+from tests.check.events import write_run as write_logs
 
 
 def check(logs: Logs) -> Verdict:
     return check_events(logs, logs, optimistic=True)
-
-
-def triangle(*at_c: Event) -> Logs:
-    """a→c m(0,1), a→b m(0,2), b→c m(1,1)."""
-    a = [send(0, 1, [2]), send(0, 2, [1])]
-    return {0: a, 1: [deliver(0, 2), send(1, 1, [2])], 2: list(at_c)}
 
 
 @pytest.mark.parametrize(
@@ -143,16 +124,10 @@ class Hopeful(Timestamp):
     optimistic: ClassVar[bool] = True
 
 
-def write_run(path: Path, experiment: str, *delivered: Name) -> Path:
-    (path / "events").mkdir(parents=True)
-    (path / "network.json").write_text('{"nodes": [{"id": 0}, {"id": 1}]}')
-    (path / "manifest.json").write_text(json.dumps({"status": "complete", "schema": SCHEMA}))
+def write_run(path: Path, experiment: str, *delivered: Name, **manifest: Any) -> Path:
+    logs = {0: [send(0, 1, [1]), send(0, 2, [1])], 1: [deliver(*name) for name in delivered]}
+    write_logs(path, logs, logs, shared=True, **manifest)
     (path / "experiment.toml").write_text(experiment)
-    with EventLog(path / "events" / "nodes.jsonl") as log:
-        for seq in (1, 2):
-            log.send(0, 0, MessageId(0, seq), frozenset({1}), 0)
-        for name in delivered:
-            log.deliver(1, 1, *name)
     return path
 
 
@@ -178,8 +153,18 @@ def test_a_run_is_judged_by_what_its_protocol_promises(tmp_path: Path, hopeful: 
 def test_a_run_of_any_other_protocol_is_judged_strictly(tmp_path: Path, text: str) -> None:
     verdict = check_run(write_run(tmp_path / "run", text, (0, 2)))
     assert (verdict.optimistic, verdict.verdict) == (False, "invalid")
-    (tmp_path / "run" / "experiment.toml").unlink()
-    assert not check_run(tmp_path / "run").optimistic
+    for file in ("experiment.toml", "manifest.json"):
+        (tmp_path / "run" / file).unlink()
+        assert not check_run(tmp_path / "run").optimistic
+
+
+def test_the_manifest_says_what_was_promised_and_no_protocol_is_asked(tmp_path: Path) -> None:
+    promises = {"optimistic": True, "local_groups": []}
+    late = write_run(tmp_path / "late", named("timestamp"), (0, 2), promises=promises)
+    assert check_run(late).verdict == "valid"
+    strict = {**promises, "optimistic": False}
+    lost = write_run(tmp_path / "lost", named("cluster"), (0, 2), promises=strict)
+    assert check_run(lost).verdict == "invalid"
 
 
 def test_the_command_shows_the_share(
