@@ -1,12 +1,12 @@
 """How much later than necessary were messages delivered?
 
-Causal order lets process p deliver m as soon as m has come and everything has that happened before m
-and goes to p too: at the latest of these arrivals. A message comes when it is first held back, or, if
-it never is, when it is delivered. What is delivered later than that was delayed by the protocol, which
-knew too little. What p never delivers delays nothing, and a sender's own messages are left out.
+Causal order lets process p deliver m as soon as m and all of m's causal past that is addressed to p
+have arrived: at the latest of these arrivals. A message arrives when it is first held back, or, if it
+never is, when it is delivered. A later delivery was delayed by the protocol, which knew too little.
+What p never delivers delays nothing, and a sender's own messages are left out.
 
-A past has one last message of each sender, so the latest arrival is found as the oracle finds what was
-overtaken: a running maximum over each sender's messages to p, looked up once for each sender.
+A causal past has one last message of each sender, so the latest arrival is found as the oracle finds
+overtaking: a running maximum over each sender's messages to p, looked up once for each sender.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ def check_delays(judge: Judge, verdict: Verdict, _: Tick) -> Verdict:
 
 
 def added_delays(judge: Judge) -> Times:
-    """How many nanoseconds each delivery of a run came later than causal order asks for."""
+    """By how many nanoseconds each delivery of a run came later than causal order requires."""
     parts = [_delays_at(judge, process) for process in judge.history.tracks]
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
 
 def summarise(delays: Times) -> dict[str, float]:
-    """The mean and the longest, and which part of all deliveries was delayed at all."""
+    """The mean and the maximum, and the share of deliveries that were delayed at all."""
     if not len(delays):
         return {}
     return {
@@ -61,7 +61,7 @@ def _delays_at(judge: Judge, process: int) -> Times:
 
 
 def _held(history: History, process: int) -> tuple[Ints, Times]:
-    """The slots of what was held back, and when."""
+    """The slots of the messages that were held back, and when."""
     log = history.logs.of[process]
     slots = history.slot_of[np.frombuffer(log.held, np.int32)]
     sent = slots < history.slots

@@ -2,7 +2,7 @@
 
 Messages get *slots*: those of one sender side by side in the order of sending, after an empty slot
 that stands for "none yet". Of a sender's messages, those that happened before m are always the
-first few; so one slot for each sender, the last that happened before m or is m, is all of m's past.
+first few; so one slot for each sender, the last that happened before m or is m, is m's causal past.
 That row is the maximum over what the sender of m delivered since its previous send, and that
 previous send. Rows are made from a work-list: a delivery counts once its send has a row.
 If some never get one, the logs contradict themselves: a delivery happened before its own send.
@@ -42,7 +42,7 @@ class Links(NamedTuple):
     at: Ints
 
     def where(self, mask: Bools) -> Links:
-        """Some of them."""
+        """The links that a mask selects."""
         return Links(self.cause[mask], self.effect[mask], self.at[mask])
 
 
@@ -70,11 +70,11 @@ class History:
 
     @cached_property
     def home(self) -> NDArray[np.int64]:
-        """Of each slot the node of its sender."""
+        """For each slot the node of its sender."""
         return np.array([self.logs.node(sender) for sender in self.senders], np.int64)[self.sender]
 
     def since(self, process: int, position: int = 0) -> Bools:
-        """Which slots happened after the first message of a process from there on, or are that."""
+        """Which slots are, or happened after, the first message of a process from a position on."""
         if process not in self.senders:
             return np.zeros(self.slots, np.bool_)
         index = self.senders.index(process)
@@ -93,7 +93,7 @@ class History:
 
 
 def rebuild(logs: Logs) -> History:
-    """Work out what happened before what."""
+    """Rebuild happens-before from logs."""
     sends = {node: ~events[events < 0] for node, events in _columns(logs)}
     senders = tuple(node for node, sent in sends.items() if sent.size)
     slot_of, names, sender = _assign_slots(logs, [sends[node] for node in senders])
@@ -175,7 +175,7 @@ def _links(tracks: dict[int, Track], senders: tuple[int, ...], slots: int) -> tu
 
 
 def _past(links: Links, sender: Ints, senders: int) -> tuple[Ints, Links]:
-    """The past of each slot, and the links left out because they would precede themselves."""
+    """The causal past of each slot, and the links left out because they would precede themselves."""
     rows, done = _rows(links, sender, senders)
     impossible = np.zeros(len(links.cause), np.bool_)
     if not done.all():

@@ -1,18 +1,18 @@
 """What each node did, held against happens-before.
 
-Node j delivered m too early if a message of m's past that is addressed to j comes later in j's log,
-or never. For each sender take its messages to j in the order of sending and keep the latest
-position so far at which j delivered one: that running maximum at the last message of m's past tells
-for all of them at once (m itself is among them, and no later than itself). Losses are kept out of
-it, so that order and gaps are judged apart.
+Node j delivered m too early if a message of m's causal past that is addressed to j comes later in j's
+log, or never. For each sender take its messages to j in the order of sending and keep the latest
+position so far at which j delivered one: that running maximum at the last message of m's causal past
+answers for all of them at once (m itself is among them, and no later than itself). Losses are left
+out of it, so that order and gaps are judged apart.
 
-A node that was started again has forgotten everything and is judged as a new process. Others cannot
-know of it before they have delivered a message of it, or one that happened after such a message: of
-what is sent without that knowledge it may have any part, in any order. It owes no deliveries, and
-nobody owes those of its messages.
+A restarted node has lost its state and is judged as a new process. Others cannot know of it before
+they have delivered a message of it, or one that happened after such a message: of what is sent without
+that knowledge it may deliver any part, in any order. It owes no deliveries, and nobody owes those of
+its messages.
 
 A node that left, and perhaps joined again, is not owed what others sent without knowing that it is
-back; nor need it have that before what it delivers after it joined. What it delivers is in order.
+back; nor need it deliver that before what it delivers after it joined. What it delivers is in order.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ Found = tuple[str, int, Ints]  # kind, node, slots
 
 
 class Judge:
-    """Finds what is wrong at each node."""
+    """Finds the violations at each node."""
 
     def __init__(self, history: History) -> None:
         self.history = history
         logs = history.logs
         self.doubtful = logs.doubtful | logs.missing
         ended = {process for process, log in logs.of.items() if log.crash is not None}
-        anew = {process for process, log in logs.of.items() if log.restarted}
+        restarted = {process for process, log in logs.of.items() if log.restarted}
         self.crashed = {logs.node(process) for process in ended}
-        sender_crashed = np.array([s in ended | anew for s in history.senders], np.bool_)
+        sender_crashed = np.array([s in ended | restarted for s in history.senders], np.bool_)
         self.orphan = sender_crashed[history.sender]
         self.offset = history.sender.astype(np.int64)  # of each slot, to tell senders apart
 
@@ -116,7 +116,7 @@ class Judge:
         return addressed & history.since(node) if log and log.restarted else addressed
 
     def _first_deliveries(self, node: int) -> NDArray[np.intp]:
-        """Where in a node's log something is delivered that was not before."""
+        """Where in a node's log a message is delivered for the first time."""
         events = self._track(node).events
         at = np.flatnonzero(events >= 0)
         return at[np.sort(np.unique(events[at], return_index=True)[1])]
@@ -151,7 +151,7 @@ class Judge:
             yield "orphaned", node, lost[orphan]
 
     def _owed(self, node: int) -> Bools:
-        """Which slots were sent to a node that had not left, or by who knew that it was back."""
+        """Which slots were sent to a node that had not left, or by a sender that knew it was back."""
         log, joins = self.history.logs.of.get(node), self._joins(node)
         if log is not None and log.away:
             return np.zeros(self.history.slots, np.bool_)

@@ -1,8 +1,8 @@
 """Event logs in memory: each node's sends and deliveries in that node's own order, compactly.
 
-A message is named (source, seq) and numbered as it is first met; a log is a column of numbers (a
-send is stored as ~number) beside a column of times. Whatever cannot be read is counted and makes
-the logs that it may belong to *doubtful*: what such a log lacks proves nothing.
+A message is named (source, seq) and gets a number where it first appears; a log is a column of
+numbers (a send is stored as ~number) and a column of times. A line that cannot be read is counted and
+makes the logs that it may belong to *doubtful*: what such a log lacks proves nothing.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Malformed(NamedTuple):
 
 
 class LineError(ValueError):
-    """A line that cannot be used, and whose it is where that can be told."""
+    """A line that cannot be used, and its node if that is known."""
 
     def __init__(self, reason: str, node: int | None = None) -> None:
         super().__init__(reason)
@@ -62,8 +62,8 @@ class LineError(ValueError):
 class NodeLog:
     """What one node did; ``crash`` is the number of sends and deliveries before its first crash.
 
-    A node that was started again is a new process: this is its log since then, and ``restarted``.
-    One that has left is ``away``; ``joins`` has where in the log it wanted to be back.
+    A restarted node is a new process: this is its log since then, and ``restarted``. One that has
+    left is ``away``; ``joins`` are the positions at which it asked to be a member again.
     """
 
     __slots__ = ("away", "crash", "events", "held", "held_times", "joins", "restarted", "times")
@@ -73,8 +73,8 @@ class NodeLog:
         self.crash: int | None = None
         self.restarted = False
 
-    def begin_anew(self) -> NodeLog:
-        """The node has been started again; what it did before, which ended in a crash."""
+    def restart(self) -> NodeLog:
+        """Begin the log of a restarted node; the log before, which ended in a crash."""
         before = copy(self)
         before.crash = len(self.events) if self.crash is None else self.crash
         self._clear()
@@ -131,7 +131,7 @@ class Logs:
             elif event == "restart":
                 self._disown(node, line)
                 process = min(0, self.nodes[0]) - len(self.home) - 1  # a number that no node has
-                self.of[process], self.home[process] = log.begin_anew(), node
+                self.of[process], self.home[process] = log.restart(), node
             elif event == "leave":
                 log.away = True
             elif event == "join" and log.away:
@@ -171,7 +171,7 @@ class Logs:
             self.to[number] = to
 
     def _hold(self, log: NodeLog, line: Mapping[str, Any]) -> None:
-        """Note when a message was held back; the line proves nothing, so a bad one is no matter."""
+        """Record when a message was held back; this proves no order, so a bad line is skipped."""
         try:
             number = self._number(line["source"], line["seq"])
             log.held_times.append(line["t"])
@@ -180,7 +180,7 @@ class Logs:
         log.held.append(number)
 
     def _disown(self, node: int, line: Mapping[str, Any]) -> None:
-        """Whoever has crashed owns no ticket."""
+        """A node that has crashed owns no ticket."""
         if node in self.tickets:
             self.tickets[node].append(read_claim({"t": line["t"], "owns": None}))
 

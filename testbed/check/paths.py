@@ -1,8 +1,9 @@
 """Why one message happened before another: the shortest chain of deliveries and sends.
 
-From the send of the effect go back through its sender's log; whoever sent what was delivered there
-comes next, with its log up to that send; and so on, a relay at a time, until a log holds a wanted
-message. Each log is read once at most, so a path costs no more than a pass over the run.
+A breadth-first search backwards in time: from the send of the effect through its sender's log, then
+through the logs of those whose messages were delivered there, each up to that send, and so on, one
+relay at a time, until a log holds a wanted message. Each log is read at most once, so a path costs no
+more than a pass over the run.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def shortest_path(history: History, effect: int, wanted: Bools) -> list[Step]:
 
 
 def _messages(history: History, reach: _Reach) -> Ints:
-    """The messages of a log up to a send; slot 0, which is nobody's, where there is no cause."""
+    """The messages of a log up to a send; slot 0, which holds none, where there is no cause."""
     events = history.tracks[reach.process].events[: history.sent_at[reach.slot]]
     slots = np.where(events < 0, ~events, events)
     slots[slots >= history.slots] = 0
@@ -69,7 +70,7 @@ def _impossible(history: History, process: int, end: int) -> Ints:
 
 
 def _expand(history: History, frontier: list[_Reach], read: dict[int, int]) -> list[_Reach]:
-    """The logs, or further parts of logs, that one relay more leads to."""
+    """The logs, or further parts of logs, that are one relay further back."""
     best: dict[int, _Reach] = {}
     for reach in frontier:
         start, slots = read[reach.process], _messages(history, reach)

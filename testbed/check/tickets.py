@@ -1,11 +1,11 @@
 """Tickets: had each one owner at a time, and was no event's name used twice?
 
-A node's ``tickets`` line holds until the next, until the lease that it tells of is over, or until the
-node crashes. So each ticket has spans in which a node owned it, or could give it away, by the clock of
-the run, which all nodes share; no two spans of different nodes may overlap. Whoever stamps an event
+A node's ``tickets`` line holds until its next one, until the lease in it expires, or until the node
+crashes. So each ticket has spans in which a node owned it, or could assign it, by the clock of the
+run, which all nodes share; no two spans of different nodes may overlap. A node that stamps an event
 must own the ticket at that moment. No stamp is used for two events, and none of an epoch is made once
-there is one of a later epoch. Of a node whose log is damaged a line holds at its instant only: the
-next may be lost.
+there is one of a later epoch. In a damaged log a line holds at its own instant only, since the next
+line may be lost.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def read_stamp(node: int, line: Mapping[str, Any]) -> Stamp:
 
 
 def find_conflicts(records: Records, doubtful: Collection[int] = ()) -> tuple[Conflict, ...]:
-    """All that is wrong, in the order of time."""
+    """All conflicts, in the order of time."""
     spans: dict[int, list[Span]] = defaultdict(list)
     stamps: list[Stamp] = []
     found: list[Conflict] = []
@@ -110,13 +110,13 @@ def find_conflicts(records: Records, doubtful: Collection[int] = ()) -> tuple[Co
 
 
 def tickets_in(records: Records) -> int:
-    """How many tickets were owned or used."""
+    """The number of tickets that were owned or used."""
     lines = [line for some in records.values() for line in some]
     return len({line.owns if isinstance(line, Claim) else line.ticket for line in lines} - {None})
 
 
 def _spans(node: int, claims: Sequence[Claim], doubtful: bool) -> Iterator[tuple[int, list[Span]]]:
-    """By ticket, when a node owned or could assign it; what it says again without a gap is one span."""
+    """By ticket, when a node owned or could assign it; claims that adjoin are one span."""
     spans: dict[tuple[int, bool], list[Span]] = defaultdict(list)
     for claim, later in pairwise((*claims, Claim(FOREVER))):
         if claim.owns is None:
@@ -138,7 +138,7 @@ def _extend(spans: list[Span], span: Span) -> None:
 
 
 def _overlaps(ticket: int, spans: Iterable[Span]) -> Iterator[Conflict]:
-    """Every two spans of different nodes that have an instant in common."""
+    """Every pair of spans of different nodes that overlap."""
     open_: list[Span] = []
     for span in sorted(spans):
         open_ = [before for before in open_ if before.end > span.start]
@@ -184,7 +184,7 @@ def _owned(claim: Claim, t: int) -> str:
 
 
 def _restamped(stamps: Iterable[Stamp]) -> Iterator[Conflict]:
-    """Events whose stamp another has had before."""
+    """Events with a stamp that an earlier event has."""
     first: dict[tuple[int, int, int], Stamp] = {}
     for stamp in stamps:
         before = first.setdefault((stamp.ticket, stamp.epoch, stamp.number), stamp)
@@ -194,7 +194,7 @@ def _restamped(stamps: Iterable[Stamp]) -> Iterator[Conflict]:
 
 
 def _outdated(stamps: Iterable[Stamp]) -> Iterator[Conflict]:
-    """Events of an older epoch than one that was made before; of one instant, older ones first."""
+    """Events of an older epoch than an earlier event; at one instant the older epoch comes first."""
     newest: dict[int, Stamp] = {}
     for stamp in stamps:
         before = newest.setdefault(stamp.ticket, stamp)

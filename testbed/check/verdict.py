@@ -73,7 +73,7 @@ STRICT = Promises()
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """What the logs of a run show. Counts are exact; paths are made when they are asked for.
+    """What the logs of a run show. Counts are exact; paths are worked out on demand.
 
     A delivery at a node is counted at most once as "order" and once as "gap", however many causes
     it lacks; the cause shown is the nearest, the one with the fewest relays in between.
@@ -97,12 +97,12 @@ class Verdict:
     judge: Judge | None = field(default=None, repr=False)
 
     def with_figures(self, figures: Mapping[str, float]) -> Verdict:
-        """The same with figures that a check has measured."""
+        """This verdict with the figures of one more check."""
         return replace(self, figures={**self.figures, **figures})
 
     @property
     def optimistic(self) -> bool:
-        """Whether losses are no fault."""
+        """Whether the protocol may lose messages."""
         return self.promises.optimistic
 
     @property

@@ -33,7 +33,7 @@ LARGE = ("events", "deliveries", "sent", "hops")
 
 @dataclass
 class Digest:
-    """What came of a run: its figures, and sentences on what is doubtful or missing."""
+    """A digested run: its figures, and sentences on what is doubtful or missing."""
 
     path: Path
     summary: dict[str, Any]
@@ -128,10 +128,10 @@ class _Source(RunDirectory):
         return Digest(self.path, result, self.problems)
 
     def _untold(self) -> set[str]:
-        """Figures that packets do not tell under faults; the engine's stand.
+        """Figures that do not follow from the packets under faults; the engine's stand.
 
-        A queue's length follows from when packets came only if they leave in that order. And the
-        simulator's table has no packet that was lost at once, but twice one that was duplicated.
+        A queue's length follows from when packets arrived only if they leave in that order. And the
+        simulator's table lacks a packet that was lost at once, and has a duplicated one twice.
         """
         untold = {"link_queue_max"} if self.experiment.faults else set()
         if self.capture is None and any(self.engine.get(key) for key in _HARMED):
@@ -164,7 +164,7 @@ class _Writer:
         self._schemas: dict[str, Any] = {}
 
     def __call__(self, name: str, table: DataFrame) -> DataFrame:
-        """Write a table, and give it as it was written."""
+        """Write a table; the table as it was written."""
         self._progress("digest", len(self._schemas), len(COLUMNS))
         file = str(self._scratch / name)
         (table if name in LARGE else table.coalesce(1)).write.partitionBy("run").parquet(file)
@@ -172,7 +172,7 @@ class _Writer:
         return self._spark.read.schema(table.schema).parquet(file)
 
     def install(self, source: _Source) -> None:
-        """Put a run's tables in the place of its former ones, all at once."""
+        """Replace the tables of a run by its new ones, all at once."""
         with source.new_tables() as tables:
             for name, schema in self._schemas.items():
                 written, file = self._scratch / name / f"run={source.run}", f"{name}.parquet"
@@ -185,7 +185,7 @@ class _Writer:
 def _digest(
     spark: SparkSession, sources: Sequence[_Source], write: _Writer
 ) -> dict[int, dict[str, Any]]:
-    """Write all tables, and sum them up: the figures of each run."""
+    """Write all tables; the figures of each run that follow from them."""
     configured = _links(spark, sources)
     events = write("events", logs.events(_union((s, s.lines(spark)) for s in sources)))
     seen = _seen(spark, sources)
@@ -217,7 +217,7 @@ def _digest(
 
 
 def _seen(spark: SparkSession, sources: Sequence[_Source]) -> DataFrame | None:
-    """What all captures have seen, kept because it is used more than once."""
+    """The packets of all captures, persisted because they are used more than once."""
     captured = [source for source in sources if source.capture is not None]
     if not captured:
         return None
@@ -279,7 +279,7 @@ def _links(spark: SparkSession, sources: Sequence[_Source]) -> DataFrame:
 def _ends(
     spark: SparkSession, sources: Sequence[_Source], events: DataFrame, hops: DataFrame
 ) -> DataFrame:
-    """When each run was over, by its own clock: as the engine says, or else as it seems."""
+    """When each run ended, by its own clock: as the engine says, or else its last event or packet."""
     ends = {
         source.run: round(source.engine["duration_ms"] * 1e6)
         for source in sources

@@ -63,7 +63,7 @@ def events(lines: DataFrame) -> DataFrame:
 
 
 def sends(events: DataFrame) -> DataFrame:
-    """Each message once, as its own source tells of it."""
+    """Each message once, from the log of its own source."""
     told = {"at": "sent_at", "payload": "payload", "control": "control"}
     told["destinations"] = "destinations"
     return (
@@ -83,7 +83,7 @@ def holds(events: DataFrame) -> DataFrame:
 
 
 def deliveries(events: DataFrame) -> DataFrame:
-    """Who delivered what, when, how late, and how long it was held back."""
+    """One row for each delivery: where, when, how late, and how long it was held back."""
     return (
         events.filter("event = 'deliver'")
         .select("node", *NAME, "at", "number")
@@ -103,7 +103,7 @@ def deliveries(events: DataFrame) -> DataFrame:
 
 
 def queues(events: DataFrame, delivered: DataFrame, ends: DataFrame) -> DataFrame:
-    """Each message's time in a delivery queue; one that is never delivered stays to the end."""
+    """Each message's time in a hold-back queue; one that is never delivered stays to the end."""
     leaves = delivered.groupBy("node", *NAME).agg(
         f.min("at").alias("until"), f.min("number").alias("until_number")
     )
@@ -134,7 +134,7 @@ def nodes(events: DataFrame, delivered: DataFrame, queued: DataFrame) -> DataFra
 
 
 def _longest(queued: DataFrame) -> DataFrame:
-    """The most messages that a node held back at one moment, in the order of its own events."""
+    """The longest that each node's hold-back queue was, in the order of the node's events."""
     node = ["run", "node"]
     comes = queued.select(*node, f.col("since_number").alias("number"), f.lit(1).alias("step"))
     goes = queued.filter("until_number is not null").select(*node, "until_number", f.lit(-1))

@@ -1,13 +1,13 @@
 """What crossed the links, packet by packet, from captures or from the simulator's own table.
 
 Two tables: ``sent``, what processes handed to the network, and ``hops``, each packet on each link.
-A capture sees a packet as it comes in at a switch: from a host (it was sent) or over a link (a hop is
-over; it began when the same packet came in at the switch before). Only a message's first fragment says
-whose it is; the others have the same addresses and identification.
+A capture sees a packet as it arrives at a switch: from a host (it was sent) or over a link (a hop has
+ended; it began when the same packet arrived at the switch before). Only the first fragment of a
+message has the message's header; the others have the same addresses and identification.
 
-When a packet left a link's queue cannot be seen. But links are first come, first served, so it follows
-from when the packets came: packet i starts at max(came_i, start of i-1 + its transmission), which over
-all packets is a running sum and a running maximum.
+A capture does not show when a packet left a link's queue. But links are FIFO, so it follows from the
+arrivals: packet i starts at max(arrival of i, start of i-1 + its transmission), which over all packets
+is a running sum and a running maximum.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def read_captures(
     processes: int,
     lost: Observation,
 ) -> DataFrame:
-    """Every packet of a run that came in at a switch: when, where, and where from."""
+    """Every packet of a run that arrived at a switch: when, where, and where from."""
     ends = [(int(index), tail, head) for index, (tail, head) in interfaces.items()]
     places = f.broadcast(local_table(spark, ends, "interface int, tail int, head int"))
     everybody = f.when(f.col("destination_ip") >= MULTICAST_NET, processes - 1).otherwise(1)
@@ -67,7 +67,7 @@ def read_captures(
 
 
 def attributed(seen: DataFrame) -> DataFrame:
-    """Each packet with the message of the latest first fragment that a host sent by that name."""
+    """Each packet with the message of its datagram's latest first fragment from a host."""
     header = ["source", "seq", "kind", "control"]
     first = f.col("tail").isNull() & (f.col("fragment") == 0)
     until_now = Window.partitionBy(DATAGRAM).orderBy("at")
@@ -85,7 +85,7 @@ def captured_sent(seen: DataFrame) -> DataFrame:
 
 
 def captured_hops(seen: DataFrame, links: DataFrame) -> DataFrame:
-    """Each packet on each link, from when it last came in at the switch before."""
+    """Each packet on each link, from its last arrival at the switch before."""
     packet = [*DATAGRAM, "fragment"]
     before = seen.select(*packet, f.col("head").alias("tail"), f.col("at").alias("queued"))
     hops = (
@@ -117,7 +117,7 @@ def simulated_sent(table: DataFrame, framing: str) -> DataFrame:
 
 
 def with_errors(hops: DataFrame, links: DataFrame) -> DataFrame:
-    """Hops with what they differ by from what their link as configured makes of them."""
+    """Hops with their errors: the difference to the time that the configured link takes."""
     error = f.expr(f"arrived - started - ({TRANSMISSION}) - delay_ns")
     columns = ["run", "tail", "head", "queued", "started", "arrived", "error", "bytes"]
     return (

@@ -61,7 +61,7 @@ class PcapDataSource(DataSource):
         return schema_of(TYPES)
 
     def reader(self, schema: StructType) -> PcapReader:
-        """Checks what is asked for."""
+        """A reader of these columns, if there are such columns."""
         unknown = [name for name in schema.fieldNames() if name not in TYPES]
         if unknown:
             raise UserError(f"a capture has no column {unknown[0]!r}; it has {', '.join(TYPES)}")
@@ -90,7 +90,7 @@ class PcapReader(DataSourceReader):
     part_bytes: int | None
 
     def partitions(self) -> list[Task]:
-        """All parts of all captures; a task costs a while, so small ones share one."""
+        """All parts of all captures; starting a task takes time, so small parts share one."""
         captures = [
             replace(capture, path=str(Path(capture.path).absolute()))
             for capture in open_captures(self.paths)

@@ -16,7 +16,7 @@ TOLERANCE = 1e-9
 def from_logs(
     delivered: DataFrame, nodes: DataFrame, processes: Mapping[int, int]
 ) -> dict[int, Figures]:
-    """What the event logs tell of each run, which has so many processes."""
+    """The figures of each run that follow from its event logs; ``processes`` is the number of them."""
     delay = f.when(f.col("node") != f.col("source"), f.col("delay") / 1e6)
     delays = _of_runs(
         delivered,
@@ -39,7 +39,7 @@ def from_logs(
 
 
 def from_packets(sent: DataFrame, hops: DataFrame, links: DataFrame) -> dict[int, Figures]:
-    """What the packets tell of each run that has any."""
+    """The figures that follow from the packets, of each run that has any."""
     receivers = f.col("receivers")
     handed_over = _of_runs(
         sent,
@@ -77,7 +77,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _of_runs(table: DataFrame, **columns: Column) -> dict[int, Figures]:
-    """A row of aggregates for each run; of nothing they are 0."""
+    """A row of aggregates for each run; without any rows they are 0."""
     rows = table.groupBy("run").agg(*(column.alias(name) for name, column in columns.items()))
     found = {row["run"]: {name: row[name] or 0 for name in columns} for row in rows.collect()}
     return defaultdict(lambda: dict.fromkeys(columns, 0), found)

@@ -39,13 +39,13 @@ from testbed.errors import UserError
 from testbed.experiment import Experiment, Network, Scenario, load, read_document
 
 SCHEMA = 1
-PLOTS_DIRECTORY = "figures"  # beside a page, of a run or of several, the directory of its plots
+PLOTS_DIRECTORY = "figures"  # of a page, next to the page
 PAGE = "report.html"
 NAME = re.compile(r"\d{8}-\d{6}-")  # how the name of every run begins: when it was started
 
 
 class RunDirectory:
-    """A run on disk, perhaps one that is being written; what is missing is told when it is read."""
+    """A run on disk, finished or being written; reading what is not there is a ``UserError``."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -94,31 +94,31 @@ class RunDirectory:
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """What the run is; a directory that has no manifest is no run."""
+        """Engine, versions, times and status; a directory without a manifest is no run."""
         return read_manifest(self.path)
 
     def write_manifest(self) -> None:
-        """Replace the manifest by what it is in memory."""
+        """Write the manifest as it is in memory."""
         self.write_json("manifest.json", self.manifest)
 
     @cached_property
     def document(self) -> dict[str, Any]:
-        """The experiment file as it was written, not validated."""
+        """The experiment file, parsed as TOML but not validated."""
         return read_document(self.path / "experiment.toml")
 
     @cached_property
     def experiment(self) -> Experiment:
-        """What was run."""
+        """The experiment that was run."""
         return load(self.path / "experiment.toml")[0]
 
     @property
     def network_file(self) -> Path:
-        """The file of the network, for those who read it themselves."""
+        """The network as a file, for readers of their own."""
         return self.path / "network.json"
 
     @cached_property
     def network(self) -> Network:
-        """On which network it was run."""
+        """The network that it was run on."""
         content = read_json(self.network_file, "the run ended before its network was built")
         try:
             return Network.from_json(content)
@@ -138,12 +138,12 @@ class RunDirectory:
         self.write_json("network.json", scenario.network.to_json())
 
     def event_log(self, node: int | None = None) -> Path:
-        """The event log of a node that has its own, or else of all nodes."""
+        """The event log of one node, or the one that all nodes share."""
         return self.path / "events" / ("nodes.jsonl" if node is None else f"h{node}.jsonl")
 
     @property
     def event_logs(self) -> list[Path]:
-        """All event logs that are there."""
+        """All event logs, sorted by name."""
         return sorted(self.event_log().parent.glob("*.jsonl"))
 
     @property
@@ -153,27 +153,27 @@ class RunDirectory:
 
     @property
     def captures(self) -> list[Path]:
-        """All captures that are there."""
+        """All captures (pcap), sorted by name."""
         return sorted(self.packets.glob("*.pcap"))
 
     @property
     def packet_table(self) -> Path:
-        """What crossed each link, as the simulator writes it."""
+        """The simulator's table of what crossed each link."""
         return self.packets / "links.parquet"
 
     def host_log(self, node: int) -> Path:
-        """What an emulated host has to say to people."""
+        """The text log of an emulated host: its output and its errors."""
         return self.path / "hosts" / f"h{node}.log"
 
     @property
     def emulation(self) -> dict[str, Any]:
-        """What hosts, links and capture of an emulation counted, and when and where."""
+        """The counters of an emulation's hosts, links and capture, its clock and its interfaces."""
         file = self.path / "emulation.json"
         content: dict[str, Any] = read_json(file, "the emulation did not end well")
         return content
 
     def write_emulation(self, content: dict[str, Any]) -> None:
-        """Keep what an emulation counted."""
+        """Write the counters of an emulation."""
         self.write_json("emulation.json", content)
 
     @property
@@ -192,12 +192,12 @@ class RunDirectory:
         return summary
 
     def write_summary(self, summary: dict[str, Any]) -> None:
-        """Replace the figures."""
+        """Write the figures, in place of any that were there."""
         self.write_json("summary.json", summary)
 
     @property
     def digest_command(self) -> str:
-        """The command that writes tables and summary."""
+        """The command that writes the tables and the summary."""
         return f"`testbed digest {self.path}`"
 
     @property
@@ -207,7 +207,7 @@ class RunDirectory:
 
     @contextmanager
     def new_tables(self) -> Iterator[Path]:
-        """A directory to write tables to, which then takes the place of the former tables."""
+        """A directory to write tables to; at the end it replaces the tables that were there."""
         part = self.path / ".tables.part"
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir()
@@ -259,7 +259,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
 
 
 def read_json(file: Path, otherwise: str) -> Any:
-    """A JSON file's content; a file that is not there or not JSON is the user's matter."""
+    """The content of a JSON file; ``otherwise`` tells the user what a missing file means."""
     try:
         return json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -269,7 +269,7 @@ def read_json(file: Path, otherwise: str) -> Any:
 
 
 def run_id(manifest: dict[str, Any]) -> int:
-    """The 32-bit number by which packets name their run."""
+    """The 32-bit number by which packets identify their run."""
     return crc32(f"{manifest['experiment']}/{manifest['run']}".encode())
 
 

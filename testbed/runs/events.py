@@ -12,18 +12,19 @@
     {"t":60,"node":4,"event":"stamp","source":4,"seq":8,"ticket":2,"epoch":1,"number":1}
     {"t":70,"node":4,"event":"tickets","owns":null}
 
-``t`` is the run's clock in nanoseconds; (source, seq) is the message's name; ``to`` is null for all
-processes, the sender included, or the list of them; ``payload`` and ``control`` are the bytes of data
-and of control information in it; ``for`` names a message that must come first, or is null if what must
-come first has no name.
-After ``crash`` a node does nothing until ``restart``; what is restarted has forgotten everything, and
+``t`` is the run's clock in nanoseconds; (source, seq) is the message's name; ``to`` is the list of
+destinations, or null for all processes, the sender included; ``payload`` and ``control`` are the bytes
+of data and of control information in it; ``for`` names a message that must be delivered first, or is
+null if that message is not known by name.
+After ``crash`` a node does nothing until ``restart``; a restarted process has lost its state and
 numbers its messages from ``Place.base`` on, so that no name is used twice. ``leave`` and ``join`` are
-what the application asked for; when the protocol has done it is the protocol's affair.
-Where tickets are managed, ``tickets`` says what holds of a node until it says so again: which ticket
-it owns until when (null: for good), and which others it may give away meanwhile, not before ``from``.
-``stamp`` says with which ticket, epoch and number it has made the message that it has just sent.
-A file may hold many nodes. Readers ignore keys and events that they do not know. The oracle and
-the digest read this and nothing else of what a node does, so it is versioned with the run directory.
+the application's requests; the protocol carries them out in its own time.
+Where tickets are managed, a ``tickets`` line holds until the node's next one: which ticket the node
+owns and until when (null: for good), and which others it may assign meanwhile, not before ``from``.
+``stamp`` gives the ticket, epoch and number of the message that the node has just sent.
+A file may hold the events of many nodes. Readers ignore keys and events that they do not know. The
+oracle and the digest know what a node did from here alone, so the format is versioned with the run
+directory.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ LINES_PER_WRITE = 20_000
 
 
 class EventLog(Log):
-    """Writes the events of one node or many to one file, many lines at a time."""
+    """Writes the events of one node or many to one file, in batches of lines."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -56,7 +57,7 @@ class EventLog(Log):
         self.close()
 
     def flush(self) -> None:
-        """Write what has gathered; the file is opened late, by the process that writes it."""
+        """Write the buffered lines; the file is opened only now, in the process that writes it."""
         if self._file is None:
             self._file = self._path.open("w", encoding="ascii")
         lines, self._lines = self._lines, []
@@ -64,7 +65,7 @@ class EventLog(Log):
         self._file.flush()
 
     def close(self) -> None:
-        """Write the rest. A log without events is an empty file, not none."""
+        """Write the rest. A log without events is an empty file, not a missing one."""
         try:
             self.flush()
         finally:
@@ -93,7 +94,6 @@ class EventLog(Log):
 
     @override
     def hold(self, t: int, node: int, name: MessageId, waits_for: MessageId | None) -> None:
-        """A node keeps a message back."""
         for_json = "null" if waits_for is None else f"[{waits_for.source},{waits_for.seq}]"
         self._add(
             f'{{"t":{t},"node":{node},"event":"hold","source":{name.source},"seq":{name.seq},'

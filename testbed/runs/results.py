@@ -1,9 +1,9 @@
-"""A run's results for Python: the digest's tables as pandas DataFrames, beside what was run.
+"""A run's results for Python: the digest's tables as pandas DataFrames, with what was run.
 
     run = results.load("runs/overlay-vs-timestamp/latest")
     run.deliveries.delay.describe()
 
-Tables are read when they are first asked for. Their columns are those of docs/results.md.
+A table is read on first use. Their columns are those of docs/results.md.
 """
 
 from __future__ import annotations

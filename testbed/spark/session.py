@@ -34,7 +34,7 @@ SMALL = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
 }
-ANSWER_S = 300  # Spark itself asks a silent master for a minute, once it has started
+ANSWER_S = 300  # Spark itself gives up on a silent master after a minute, once it has started
 
 
 @contextmanager
@@ -43,11 +43,11 @@ def session(
 ) -> Iterator[SparkSession]:
     """A Spark session; inside another such context it is the same one.
 
-    Where there is little to do, most of Spark's time goes into compiling what it will do; for
-    ``small`` data it does not, which takes half the time.
+    For ``small`` data, where Spark spends most of its time compiling queries, it does not compile
+    them, which takes half the time.
 
-    What the Java process writes is kept from the terminal: what goes wrong is told by exceptions.
-    A ``UserError`` that is raised in one of Spark's Python processes comes out as such.
+    The output of the Java process is kept from the terminal: errors are exceptions. A ``UserError``
+    that is raised in one of Spark's Python processes is raised here.
     """
     _check(master)
     from pyspark import SparkContext
@@ -78,7 +78,7 @@ def session(
 
 @contextmanager
 def user_errors() -> Iterator[None]:
-    """Take the sentence of a ``UserError`` out of what Spark makes of it."""
+    """Raise a ``UserError`` that Spark has wrapped in an exception of its own."""
     try:
         yield
     except UserError:
@@ -91,7 +91,7 @@ def user_errors() -> Iterator[None]:
 
 
 def _check(master: str) -> None:
-    """All that can be known to be wrong before Java is started."""
+    """Refuse what is known to be wrong before Java is started."""
     try:
         import pyspark  # noqa: F401
     except ImportError:
@@ -135,7 +135,7 @@ def _settings(master: str, memory: str) -> dict[str, str]:
 
 
 def _launch(settings: dict[str, str], log: IO[bytes]) -> Any:
-    """Start the Java process; it ends when this one does, however that comes."""
+    """Start the Java process; it ends when this one does, in whatever way."""
     from pyspark import SparkConf, java_gateway
     from pyspark.errors import PySparkRuntimeError
 
@@ -153,7 +153,7 @@ def _launch(settings: dict[str, str], log: IO[bytes]) -> Any:
 
 
 def _connect(master: str, gateway: Any) -> SparkSession:
-    """A Spark session, unless the master says nothing."""
+    """A Spark session, unless the master does not answer."""
     from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
@@ -174,7 +174,7 @@ def _connect(master: str, gateway: Any) -> SparkSession:
 
 
 def _cause(error: Exception) -> str:
-    """The first line that Java's exception has for us."""
+    """The first line of a Java exception."""
     text = str(getattr(error, "java_exception", error))
     return text.strip().splitlines()[0] if text.strip() else type(error).__name__
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from testbed.spark.session import session
 
-PIECES_PER_CORE = 4  # between two looks at what came of them
+PIECES_PER_CORE = 4  # in one job, whose results come all at once
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")

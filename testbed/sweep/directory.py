@@ -39,7 +39,7 @@ def locked(directory: Path) -> Iterator[None]:
 
 @contextmanager
 def busy(directory: Path, how: int = fcntl.LOCK_SH) -> Iterator[None]:
-    """Held by every run of a sweep while it writes, so that none is taken for dead."""
+    """A lock that every run of a sweep shares while it writes, so that none is taken for dead."""
     with (directory / ".busy").open("w") as lock:
         fcntl.flock(lock, how)
         yield
@@ -61,7 +61,7 @@ def finished(directory: Path, sweep: Sweep) -> dict[str, Path]:
 
 
 def remove_unfinished(directory: Path, sweep: Sweep) -> int:
-    """Remove what runs that were stopped or failed have left; how many there were."""
+    """Remove the directories of runs that were stopped or failed; the number of them."""
     keep = set(finished(directory, sweep).values())
     left = [path for path in _runs(directory) if path not in keep]
     for path in left:

@@ -1,4 +1,4 @@
-"""The points of a sweep: experiments by their identity, and by what they are told apart.
+"""The points of a sweep: experiments by their identity, and what distinguishes them.
 
 Every point is an experiment like any other, known by the hash of its resolved file, and its run is a
 run directory like any other; see ``testbed.sweep.directory``.
@@ -29,7 +29,7 @@ class Sweep:
 
     @classmethod
     def of(cls, experiments: list[Experiment]) -> Sweep:
-        """Points that are the same are one; the engine that "auto" means is settled here."""
+        """The sweep of these points; equal points are one, and "auto" is resolved to an engine."""
         names = sorted({experiment.name for experiment in experiments})
         if len(names) != 1:
             raise UserError(f"name = {names}: it names the directory of the sweep; give one")
@@ -49,7 +49,7 @@ def load_sweep(file: Path) -> Sweep:
 
 
 def cost(experiment: Experiment) -> float:
-    """Roughly how long a point takes, compared with others: who gets how many messages."""
+    """Roughly how long a point takes, compared with others: the number of copies of messages."""
     nodes = getattr(experiment.topology, "nodes", experiment.workload.senders)
     workload = experiment.workload
     try:

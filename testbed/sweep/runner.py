@@ -55,8 +55,9 @@ def run_sweep(
 ) -> Swept:
     """Run all points that have not been run yet, and write the tables.
 
-    ``text`` is the file that was swept, if there is one; ``say`` is told what was found of an earlier
-    start. What weighs most comes first. If ``strict``, the first point that fails ends the sweep.
+    ``text`` is the file that was swept, if there is one; ``say`` is called with a sentence on what an
+    earlier start has left. Points of most weight come first. If ``strict``, the first point that fails
+    ends the sweep.
     """
     runs = runs.resolve()
     directory = runs / sweep.within
