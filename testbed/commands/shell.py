@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +44,12 @@ def command(options: argparse.Namespace) -> int:
         if options.engine == "auto":
             console().print(f"engine {engine}: {why}", soft_wrap=True)
         return _in_a_guest(options, experiment)
-    with tempfile.TemporaryDirectory(prefix="causal-testbed-") as directory:
-        open_shell(experiment, Path(directory))
+    from testbed.engines.mininet.kernel import machine
+
+    machine.check()  # before Mininet is imported, which may not be there
+    from testbed.engines.mininet.shell import open_shell
+
+    open_shell(experiment, build_network(experiment), sys.stdin)
     return 0
 
 
@@ -66,26 +68,3 @@ def _in_a_guest(options: argparse.Namespace, experiment: Experiment) -> int:
         )
     except GuestError as error:
         raise UserError(str(error)) from None
-
-
-def open_shell(experiment: Experiment, directory: Path) -> None:
-    """Interact with the network of an experiment; the controller's files go to a directory."""
-    from testbed.engines.mininet.kernel import machine
-
-    machine.check()  # before Mininet is imported, which may not be there
-    from testbed.engines.mininet.controller.controller import Controller
-    from testbed.engines.mininet.net import emulated_network
-    from testbed.engines.mininet.plan import build
-    from testbed.engines.mininet.shell import interact
-
-    content = build_network(experiment).to_json()
-    plan = build(content, experiment.transport.mtu)
-    file = directory / "network.json"
-    file.write_text(json.dumps(content))
-    with (
-        emulated_network(plan) as network,
-        Controller(file, directory, metric=experiment.transport.routing) as controller,
-    ):
-        controller.wait_until_ready()
-        print(f"hosts and switches: {plan.nodes}, links: {len(plan.links)}", flush=True)
-        interact(network, sys.stdin)

@@ -13,6 +13,7 @@ is a running sum and a running maximum.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from ipaddress import IPv4Address
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession, Window
@@ -20,6 +21,7 @@ from pyspark.sql import functions as f
 
 from testbed.digest.logs import SO_FAR
 from testbed.digest.source import packets
+from testbed.engines.mininet.plan import host_ip
 from testbed.packets.framing import ETHERNET, IP, UDP
 from testbed.spark.local_table import local_table
 
@@ -28,7 +30,7 @@ CAPTURED = [
     *("fragment_offset", "kind", "source", "seq", "control", "lost_bytes"),
 ]
 DATAGRAM = ["run", "source_ip", "destination_ip", "identification"]
-FIRST_HOST_IP = 0x0A000001
+FIRST_HOST_IP = int(IPv4Address(host_ip(0)))
 MULTICAST_NET = 0xE0000000
 TRANSMISSION = "bytes * 8000000000 div bandwidth_bps"
 SENT = """

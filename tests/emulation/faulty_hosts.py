@@ -13,6 +13,7 @@ from pathlib import Path
 from testbed.engines.mininet.emulate import emulate
 from testbed.engines.mininet.hosts import supervisor
 from testbed.errors import UserError
+from testbed.runs.directory import RunDirectory
 
 supervisor.PATIENCE_S = 5.0
 
@@ -41,7 +42,7 @@ def main() -> None:
     number = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}[sys.argv[2]]
     threading.Thread(target=harm, args=(directory, number), daemon=True).start()
     try:
-        emulate(directory, lambda stage, done, of: None)
+        emulate(RunDirectory(directory), lambda stage, done, of: None)
     except UserError as error:
         print(f"told: {error}")
     try:

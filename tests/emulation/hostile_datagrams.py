@@ -19,6 +19,7 @@ from testbed.engines.mininet import emulate
 from testbed.engines.mininet.hosts.supervisor import Supervisor
 from testbed.engines.mininet.kernel.namespaces import enter
 from testbed.engines.mininet.plan import UDP_PORT, host_ip
+from testbed.runs.directory import RunDirectory
 
 VICTIM, PRETENDED = 3, 1
 NUMBER = 10_000
@@ -75,7 +76,7 @@ class Attacked(Supervisor):
 
 def main() -> None:
     emulate.Supervisor = Attacked  # type: ignore[misc]
-    emulate.emulate(Path(sys.argv[1]), lambda stage, done, of: None)
+    emulate.emulate(RunDirectory(Path(sys.argv[1])), lambda stage, done, of: None)
 
 
 if __name__ == "__main__":

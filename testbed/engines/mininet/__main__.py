@@ -4,17 +4,19 @@ Progress goes to standard output, a line for each step; what went wrong to stand
 """
 
 import sys
+from functools import partial
 from pathlib import Path
 
 from testbed.engines.mininet.emulate import emulate
 from testbed.errors import UserError
+from testbed.runs.directory import RunDirectory
 
 
 def main() -> int:
     """Emulate the experiments of prepared run directories, one after the other."""
     try:
         for directory in sys.argv[1:]:
-            emulate(Path(directory), lambda stage, done, of: print(stage, done, of, flush=True))
+            emulate(RunDirectory(Path(directory)), partial(print, flush=True))
     except UserError as error:
         print(error, file=sys.stderr)
         return 2

@@ -6,27 +6,23 @@ engine. What comes out is raw; figures are drawn from it by ``testbed.engines.mi
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from math import prod
-from pathlib import Path
 
-from testbed.engines.mininet.controller.controller import Controller
 from testbed.engines.mininet.hosts.conditions import Conditions
 from testbed.engines.mininet.hosts.fault_injector import FaultInjector
 from testbed.engines.mininet.hosts.supervisor import Supervisor
 from testbed.engines.mininet.kernel import netem
 from testbed.engines.mininet.kernel.drops import drops, upcalls
 from testbed.engines.mininet.kernel.netlink import Netlink
-from testbed.engines.mininet.net import emulated_network
+from testbed.engines.mininet.net import routed_network
 from testbed.engines.mininet.plan import HOST_NET, UDP_PORT, Plan, build
-from testbed.experiment import Network, Scenario, load
 from testbed.faults import Fault, Reordering, Slow
 from testbed.packets.capture import Capture
 from testbed.packets.framing import ETHERNET
 from testbed.progress import Progress
-from testbed.runs.directory import read_json, read_manifest, run_id
+from testbed.runs.directory import RunDirectory
 
 QUIET_S = 2.0  # a slow machine may pause for long
 # what comes in at a switch: the first fragment has the port, the others only the offset
@@ -35,28 +31,21 @@ FILTER = (
 )
 
 
-def emulate(directory: Path, progress: Progress) -> None:
+def emulate(directory: RunDirectory, progress: Progress) -> None:
     """Run the experiment of a prepared run directory."""
-    (experiment,) = load(directory / "experiment.toml")
-    content = read_json(directory / "network.json", "this is not a prepared run directory")
-    scenario = Scenario.on(experiment, Network.from_json(content))
-    plan = build(content, experiment.transport.mtu)
-    (directory / "hosts").mkdir(exist_ok=True)
-    run = run_id(read_manifest(directory))
+    scenario = directory.scenario
+    experiment = scenario.experiment
+    plan = build(scenario.network.to_json(), experiment.transport.mtu)
+    directory.host_log(0).parent.mkdir(exist_ok=True)
     faults, conditions = scenario.fault_schedule(), Conditions(plan)
     progress("network", 0, 1)
-    with (
-        emulated_network(plan) as net,
-        Controller(
-            directory / "network.json", directory, metric=experiment.transport.routing
-        ) as controller,
-    ):
-        controller.wait_until_ready()
+    metric = experiment.transport.routing
+    with routed_network(plan, directory.network_file, directory.path, metric) as net:
         progress("network", 1, 1)
         with (
-            Supervisor(scenario, run, directory, net.namespaces, faults.awaited()) as hosts,
+            Supervisor(scenario, directory, net.namespaces, faults.awaited()) as hosts,
             FaultInjector(faults, conditions, hosts) as injector,
-            Capture(directory / "packets", FILTER) as capture,
+            Capture(directory.packets, FILTER) as capture,
         ):
             before, losses_before, asked = drops(net.namespaces), _losses(), upcalls()
             quiet = quiet_s(plan, experiment.faults)
@@ -65,20 +54,21 @@ def emulate(directory: Path, progress: Progress) -> None:
             losses = {key: n - losses_before[key] for key, n in _losses().items()}
             asked = upcalls() - asked
     start = time.time_ns() - time.monotonic_ns() + hosts.start
-    result = {
-        "start_unix_ns": start,
-        "hosts": figures,
-        "warm_ups_missing": hosts.warm_ups_missing,
-        "captured": capture.counts.captured,
-        "capture_dropped": capture.counts.dropped,
-        "dropped": dropped,
-        "upcalls": asked,
-        "links": losses,
-        "cut_short": hosts.cut_short,
-        "conditions": conditions.history,
-        "interfaces": {plan.indexes[name]: ends for name, ends in plan.arrivals.items()},
-    }
-    (directory / "emulation.json").write_text(json.dumps(result, indent=1) + "\n")
+    directory.write_emulation(
+        {
+            "start_unix_ns": start,
+            "hosts": figures,
+            "warm_ups_missing": hosts.warm_ups_missing,
+            "captured": capture.counts.captured,
+            "capture_dropped": capture.counts.dropped,
+            "dropped": dropped,
+            "upcalls": asked,
+            "links": losses,
+            "cut_short": hosts.cut_short,
+            "conditions": conditions.history,
+            "interfaces": {plan.indexes[name]: ends for name, ends in plan.arrivals.items()},
+        }
+    )
 
 
 def _losses() -> dict[str, int]:

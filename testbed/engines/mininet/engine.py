@@ -39,6 +39,6 @@ class MininetEngine(Emulation):
         from testbed.engines.mininet.emulate import emulate  # imports Mininet and scapy
         from testbed.engines.mininet.summary import summarise_emulation
 
-        emulate(directory.path, progress)
+        emulate(directory, progress)
         protocol = scenario.experiment.protocol
         return summarise_emulation(protocol, scenario.network, directory)

@@ -18,6 +18,7 @@ from mininet.net import Mininet
 
 from testbed.engines.mininet import nodes
 from testbed.engines.mininet import plan as names
+from testbed.engines.mininet.controller.controller import Controller
 from testbed.engines.mininet.guard import Guard
 from testbed.engines.mininet.kernel import machine, namespaces, netem, netlink, steering
 from testbed.engines.mininet.kernel.netlink import End, Netlink
@@ -25,6 +26,7 @@ from testbed.engines.mininet.plan import Plan
 from testbed.engines.mininet.switches import openvswitch
 from testbed.engines.mininet.topo import PlannedTopo
 from testbed.errors import UserError
+from testbed.topologies.routing import Metric
 
 CONTROLLER = f"tcp:127.0.0.1:{names.CONTROLLER_PORT}"
 
@@ -172,3 +174,16 @@ def emulated_network(plan: Plan, controller: str | None = CONTROLLER) -> Iterato
         finally:
             os.close(home)
             guard.clean_up()
+
+
+@contextmanager
+def routed_network(
+    plan: Plan, network_json: Path, directory: Path, metric: Metric
+) -> Iterator[EmulatedNetwork]:
+    """Have the network of a plan up with all its rules in place; the controller logs to a directory."""
+    with (
+        emulated_network(plan) as network,
+        Controller(network_json, directory, metric=metric) as controller,
+    ):
+        controller.wait_until_ready()
+        yield network

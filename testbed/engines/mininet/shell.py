@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TextIO
 
 from mininet.cli import CLI
 
-from testbed.engines.mininet.net import EmulatedNetwork
+from testbed.engines.mininet.net import EmulatedNetwork, routed_network
+from testbed.engines.mininet.plan import build
+from testbed.experiment import Experiment, Network
+
+
+def open_shell(experiment: Experiment, network: Network, commands: TextIO) -> None:
+    """Bring a network up, and interact with it; nothing of it is left afterwards."""
+    plan = build(network.to_json(), experiment.transport.mtu)
+    with TemporaryDirectory(prefix="causal-testbed-") as name:
+        directory = Path(name)
+        file = directory / "network.json"
+        file.write_text(json.dumps(network.to_json()))
+        with routed_network(plan, file, directory, experiment.transport.routing) as emulated:
+            print(f"hosts and switches: {plan.nodes}, links: {len(plan.links)}", flush=True)
+            interact(emulated, commands)
 
 
 def interact(network: EmulatedNetwork, commands: TextIO) -> None:

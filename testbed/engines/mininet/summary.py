@@ -10,16 +10,16 @@ from testbed.experiment.network import Network
 from testbed.node.meter import Meter, Sent, summarise
 from testbed.packets.pcap import read_packets
 from testbed.protocols import Protocol
-from testbed.runs.directory import RunDirectory, read_json
+from testbed.runs.directory import RunDirectory
 
 
 def summarise_emulation(
     protocol: type[Protocol], network: Network, directory: RunDirectory
 ) -> dict[str, Any]:
     """The summary, as the simulator gives it; how true the network was goes into the manifest."""
-    raw = read_json(directory.path / "emulation.json", "the emulation did not end well")
+    raw = directory.emulation
     interfaces = {int(index): tuple(ends) for index, ends in raw["interfaces"].items()}
-    packets = read_packets(directory.path / "packets")
+    packets = read_packets(directory.packets)
     troubles = Troubles(raw["conditions"], raw["start_unix_ns"])
     carried, errors, overtaken = replay(packets, interfaces, network.graph, troubles)
     carried = replace(carried, **raw["links"])

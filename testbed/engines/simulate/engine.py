@@ -33,10 +33,10 @@ class Simulator:
     ) -> dict[str, Any]:
         """Simulate a scenario to its end, write its events, and give its figures."""
         with ExitStack() as files:
-            log = files.enter_context(EventLog(directory.path / "events" / "nodes.jsonl"))
+            log = files.enter_context(EventLog(directory.event_log()))
             simulation = Simulation(scenario, log)
             if scenario.experiment.packets == "full":
-                table = PacketTable(directory.path / "packets" / "links.parquet")
+                table = PacketTable(directory.packet_table)
                 simulation.network.scheduler.record = files.enter_context(table).record
             simulation.run(progress)
         return simulation.summary()

@@ -20,7 +20,6 @@ import time
 import traceback
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, TextIO
 
 from testbed.engines.mininet.hosts.counters import (
@@ -39,6 +38,7 @@ from testbed.experiment import Scenario
 from testbed.faults import Crash
 from testbed.node.meter import Meter, Sent
 from testbed.packets.framing import frames
+from testbed.runs.directory import RunDirectory, run_id
 from testbed.runs.events import EventLog
 
 NS_PER_S = 1_000_000_000
@@ -76,13 +76,12 @@ class Supervisor:
     def __init__(
         self,
         scenario: Scenario,
-        run: int,
-        directory: Path,
+        directory: RunDirectory,
         namespaces: Sequence[int],
         awaited: Collection[int] = (),
     ) -> None:
         self.scenario = scenario
-        self.run_id = run
+        self.run_id = run_id(directory.manifest)
         self.directory = directory
         self.namespaces = namespaces  # a descriptor of each host's
         self.children: dict[int, Child] = {}
@@ -136,9 +135,9 @@ class Supervisor:
         self.children.pop(node).end()
         self._paused.discard(node)
         self.counters.timers[node] = self.counters.delivered[node] = 0
-        cut_half_line(self._events(node))
+        cut_half_line(self.directory.event_log(node))
         meter = Meter()
-        vars(meter).update(events_since(self._events(node), self._begun.get(node, 0)))
+        vars(meter).update(events_since(self.directory.event_log(node), self._begun.get(node, 0)))
         meter.counted["crashes"] += 1
         self._killed.append({"meter": meter.to_json(), "sent": asdict(Sent()), "malformed": 0})
         with self._event_log(node) as log:
@@ -152,7 +151,7 @@ class Supervisor:
         self.hosts[node] = host
         with self._event_log(node) as log:
             log.restart(self.now(), node, incarnation)
-        self._begun[node] = self._events(node).stat().st_size
+        self._begun[node] = self.directory.event_log(node).stat().st_size
         child = self.children[node] = self._fork(host)
         self._answer(child)
         os.write(child.orders, b"%d" % self.start)
@@ -241,15 +240,9 @@ class Supervisor:
             if ready:
                 faults.advance()
 
-    def _events(self, node: int) -> Path:
-        return self.directory / "events" / f"h{node}.jsonl"
-
     def _event_log(self, node: int) -> EventLog:
-        path = self._events(node)
+        path = self.directory.event_log(node)
         return LiveLog(path, self.counters) if self._live else EventLog(path)
-
-    def _log(self, node: int) -> Path:
-        return self.directory / "hosts" / f"h{node}.log"
 
     def _tell_all(self, order: bytes) -> None:
         for child in self.children.values():
@@ -286,7 +279,7 @@ class Supervisor:
     def _be_the_host(self, host: HostProcess, orders: int, answers: int) -> None:
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        log = os.open(self._log(host.me), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        log = os.open(self.directory.host_log(host.me), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(log, sys.stderr.fileno())
         enter(self.namespaces[host.me])
         host.open()
@@ -323,7 +316,7 @@ class Supervisor:
         return line
 
     def _died(self, child: Child) -> str:
-        log = self._log(child.node)
+        log = self.directory.host_log(child.node)
         last = log.read_text(errors="replace").strip().splitlines()[-1:] if log.exists() else []
         return (
             f"the process of host h{child.node} died: {last[0] if last else 'no word'}; see {log}"
