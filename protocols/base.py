@@ -165,20 +165,13 @@ class Protocol(ABC):
     wire_id: ClassVar[int]
     messages: ClassVar[tuple[type[Message], ...]] = (Message,)
     needs_overlay: ClassVar[bool] = False
-    takes_subsets: ClassVar[bool] = False
-    """Whether a message may be addressed to some of the processes only."""
-    needs_groups: ClassVar[bool] = False
-    """Whether every message is addressed to a group that its sender is a member of."""
-    needs_everybody: ClassVar[bool] = False
-    """Whether a crashed process keeps the others from delivering each other's messages."""
-    rests: ClassVar[bool] = True
-    """Whether it falls silent once everything is delivered; otherwise a run ends by time."""
-    repairs: ClassVar[bool] = False
-    """Whether it masks lost packets and crashes of other processes, at the cost of some delay."""
-    optimistic: ClassVar[bool] = False
-    """Whether it may lose messages: what it delivers is in order, and a loss is no violation."""
-    figures: ClassVar[tuple[Figure, ...]] = ()
-    """What is shown of its counters: a ``Ratio``, or a ``Figure`` whose key is that of a counter."""
+    takes_subsets: ClassVar[bool] = False  # a message may be addressed to some processes only
+    needs_groups: ClassVar[bool] = False  # every message is addressed to a group of its sender
+    needs_everybody: ClassVar[bool] = False  # a crashed process keeps the others from delivering
+    rests: ClassVar[bool] = True  # it falls silent once all is delivered; else a run ends by time
+    repairs: ClassVar[bool] = False  # it masks lost packets and crashes, at the cost of some delay
+    optimistic: ClassVar[bool] = False  # it may lose messages; what it delivers is in order
+    figures: ClassVar[tuple[Figure, ...]] = ()  # its counters, or ``Ratio``s of them, for tables
 
     @dataclass(frozen=True)
     class Settings:
