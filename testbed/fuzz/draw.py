@@ -38,7 +38,7 @@ from testbed.fuzz import members
 from testbed.fuzz.values import Document, Table, ms, some_link
 from testbed.protocols import Protocol
 from testbed.topologies import has_cycle
-from testbed.workloads.script import NUMBER_BYTES, Line
+from testbed.workloads.script import NUMBER_BYTES, ScriptedMessage
 
 Members = dict[str, list[int]]
 
@@ -205,13 +205,13 @@ def _groups(nodes: int, rng: random.Random) -> Members:
 
 def _script(
     protocol: type[Protocol], nodes: int, groups: Members, rng: random.Random
-) -> list[Line]:
+) -> list[ScriptedMessage]:
     """Bursts or single messages, and answers to them, and answers to these."""
     span = rng.choice([0.0, 1.0, SPAN_MS])
     answering, subsets = rng.choice([0.0, 0.3, 0.7]), protocol.takes_subsets and rng.random() < 0.5
-    lines: list[Line] = []
+    lines: list[ScriptedMessage] = []
     while len(lines) < rng.randint(1, MOST_MESSAGES):
-        line: Line = {"node": rng.randrange(nodes), "at_ms": ms(rng.uniform(0, span))}
+        line: ScriptedMessage = {"node": rng.randrange(nodes), "at_ms": ms(rng.uniform(0, span))}
         if groups:
             line["group"] = rng.choice([*groups])
             line["node"] = rng.choice(groups[line["group"]])
@@ -228,17 +228,19 @@ def _script(
     return lines
 
 
-def _flow(nodes: int, rng: random.Random) -> list[Line]:
+def _flow(nodes: int, rng: random.Random) -> list[ScriptedMessage]:
     """In some trials many more, so that several are missing at one process when it gives up one."""
     many = rng.choice([0, MOST_MESSAGES])
     times = (ms(rng.uniform(0, 2 * SPAN_MS)) for _ in range(many))
     return [{"node": rng.randrange(nodes), "at_ms": at} for at in times]
 
 
-def _answer(lines: list[Line], number: int, subsets: bool, nodes: int, rng: random.Random) -> None:
+def _answer(
+    lines: list[ScriptedMessage], number: int, subsets: bool, nodes: int, rng: random.Random
+) -> None:
     """Some nodes answer a message; who is not among its destinations never will."""
     for node in rng.sample(range(nodes), rng.randint(1, min(2, nodes))):
-        answer: Line = {"node": node, "answers": number}
+        answer: ScriptedMessage = {"node": node, "answers": number}
         if subsets and rng.random() < 0.7:
             answer["to"] = sorted(rng.sample(range(nodes), rng.randint(1, nodes)))
         lines.append(answer)

@@ -48,7 +48,7 @@ from testbed.faults import (
 )
 from testbed.fuzz.values import Table, ms, some_link
 from testbed.protocols.daisy.tree import LEVEL, daisy
-from testbed.workloads.script import Line
+from testbed.workloads.script import ScriptedMessage
 
 HEARTBEATS_MS = (10.0, 20.0)
 DELAYS_MS: tuple[Any, ...] = (0.0, 1.0, [0.0, 1.0], [0.0, 5.0])
@@ -114,7 +114,7 @@ def channel(settings: Any, rng: random.Random) -> Table | str:
     return {"model": "reliable", "retries": RETRIES, **times}
 
 
-def stretched(send: Sequence[Line], rng: random.Random) -> list[Line]:
+def stretched(send: Sequence[ScriptedMessage], rng: random.Random) -> list[ScriptedMessage]:
     """The same messages, over a time that is long enough for groups to change."""
     factor = rng.choice(STRETCHES)
     return [
@@ -122,14 +122,14 @@ def stretched(send: Sequence[Line], rng: random.Random) -> list[Line]:
     ]
 
 
-def last_words(experiment: Experiment, nodes: int, rng: random.Random) -> list[Line]:
+def last_words(experiment: Experiment, nodes: int, rng: random.Random) -> list[ScriptedMessage]:
     """Of some, or of everybody, when all is over and repaired; and answers to these."""
     if rng.random() < 0.3:
         return []
     first = len(experiment.workload.send)  # type: ignore[attr-defined]
     at = ms(_over_ms(experiment) + 1.2 * repair_ms(experiment.settings))
     senders = sorted(rng.sample(range(nodes), rng.randint(1, nodes)))
-    lines: list[Line] = [{"node": node, "at_ms": at} for node in senders]
+    lines: list[ScriptedMessage] = [{"node": node, "at_ms": at} for node in senders]
     lines.append({"node": rng.randrange(nodes), "answers": first + rng.randrange(len(senders))})
     return lines
 
