@@ -173,8 +173,6 @@ class Protocol(ABC):
     """Whether a crashed process keeps the others from delivering each other's messages."""
     rests: ClassVar[bool] = True
     """Whether it falls silent once everything is delivered; otherwise a run ends by time."""
-    repairs: ClassVar[bool] = False
-    """Whether it masks lost packets and crashes of other processes, at the cost of some delay."""
     optimistic: ClassVar[bool] = False
     """Whether it may lose messages: what it delivers is in order, and a loss is no violation."""
     figures: ClassVar[tuple[Figure, ...]] = ()
