@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from typing_extensions import override
@@ -12,10 +11,11 @@ from typing_extensions import override
 from testbed.check import Event, Verdict, check_events
 from testbed.engines.simulate.engine import RunEnded, Simulation
 from testbed.errors import UserError
-from testbed.experiment import Scenario, parse
+from testbed.experiment import Scenario
 from testbed.faults import Crash
 from testbed.fuzz.elements import Document
 from testbed.fuzz.profiles import Profile, profile_of
+from testbed.fuzz.profiles.plain import resolved
 from testbed.node.log import Log
 from testbed.protocols import NS_PER_MS, MessageId
 from testbed.workloads.script import Script
@@ -91,10 +91,9 @@ class MemoryLog(Log):
 def attempt(document: Document) -> Trial | None:
     """Run an experiment; None if it is invalid or no correct protocol promises to survive it."""
     try:
-        experiment = parse(document, Path(document["name"]))[0]
-        scenario, profile = Scenario.of(experiment), profile_of(experiment.protocol)
-        promised = profile.promised(experiment, scenario.network)
-        return _attempt(scenario, profile) if promised else None
+        scenario = resolved(document)
+        profile = profile_of(scenario.experiment.protocol)
+        return _attempt(scenario, profile) if profile.promised(scenario) else None
     except UserError:
         return None
 

@@ -10,10 +10,9 @@ import random
 
 from typing_extensions import override
 
-from testbed.experiment import Experiment
-from testbed.experiment.network import Network
+from testbed.experiment import Scenario
 from testbed.fuzz.elements import Document, Members
-from testbed.fuzz.profiles.plain import Profile, built
+from testbed.fuzz.profiles.plain import Profile, resolved
 from testbed.topologies import has_cycle
 
 MOST_GROUPS = 5
@@ -32,11 +31,11 @@ class GroupedProfile(Profile):
 
     @override
     def finish(self, document: Document, rng: random.Random) -> None:
-        if not self.promised(*built(document)):
+        if not self.promised(resolved(document)):
             document["protocol"]["entries"] = "auto"
         super().finish(document, rng)
 
     @override
-    def promised(self, experiment: Experiment, network: Network) -> bool:
-        own = getattr(experiment.settings, "entries", None) == "own"
-        return not (own and has_cycle(network.groups)) and super().promised(experiment, network)
+    def promised(self, scenario: Scenario) -> bool:
+        own = getattr(scenario.experiment.settings, "entries", None) == "own"
+        return not (own and has_cycle(scenario.network.groups)) and super().promised(scenario)

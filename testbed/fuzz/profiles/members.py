@@ -35,7 +35,7 @@ from typing import Any
 import networkx as nx
 from typing_extensions import override
 
-from testbed.experiment import Experiment
+from testbed.experiment import Experiment, Scenario
 from testbed.experiment.network import Network
 from testbed.faults import (
     Crash,
@@ -50,7 +50,7 @@ from testbed.faults import (
     Slow,
 )
 from testbed.fuzz.elements import MOST_CRASHES, Document, Table, any_link, onset, rounded
-from testbed.fuzz.profiles.plain import Profile, built
+from testbed.fuzz.profiles.plain import Profile, resolved
 from testbed.protocols.daisy.tree import LEVEL, daisy
 from testbed.workloads.script import ScriptedMessage
 
@@ -93,23 +93,23 @@ class MembersProfile(Profile):
 
     @override
     def finish(self, document: Document, rng: random.Random) -> None:
-        workload, (_, network) = document["workload"], built(document)
-        document["protocol"] |= _settings(network, rng)
+        workload = document["workload"]
+        document["protocol"] |= _settings(resolved(document).network, rng)
         workload["send"] = _over_longer_time(workload["send"], rng)
-        experiment, _ = built(document)
-        workload["settle_ms"] = self.repair_ms(experiment.settings)
-        document["channel"] = _channel(experiment.settings, rng)
-        document["fault"] = self.faults(experiment, network, rng)
-        while not self.promised(experiment := built(document)[0], network):
+        scenario = resolved(document)
+        workload["settle_ms"] = self.repair_ms(scenario.experiment.settings)
+        document["channel"] = _channel(scenario.experiment.settings, rng)
+        document["fault"] = self.faults(scenario, rng)
+        while not self.promised(scenario := resolved(document)):
             document["fault"].remove(rng.choice(document["fault"]))
-        workload["send"] += self._closing_messages(experiment, network.processes, rng)
+        workload["send"] += self._closing_messages(scenario, rng)
 
     @override
-    def faults(self, experiment: Experiment, network: Network, rng: random.Random) -> list[Table]:
+    def faults(self, scenario: Scenario, rng: random.Random) -> list[Table]:
         """Any that fit the timeouts; ``finish`` removes those beyond the limits."""
-        s = experiment.settings
-        span = _end_ms(experiment) + rng.choice([0, s.patience_ms, s.grace_ms])
-        draws = _FaultDraws(s, network, span, rng)
+        s = scenario.experiment.settings
+        span = _end_ms(scenario.experiment) + rng.choice([0, s.patience_ms, s.grace_ms])
+        draws = _FaultDraws(s, scenario.network, span, rng)
         drawn = [draws.period() for _ in range(rng.randint(0, MOST_PERIODS))]
         if rng.random() < 0.3:
             rate = rounded(rng.uniform(0, LOSS_MOST / draws.diameter))
@@ -118,8 +118,9 @@ class MembersProfile(Profile):
         return drawn + [draws.crash() for _ in range(count)]
 
     @override
-    def promised(self, experiment: Experiment, network: Network) -> bool:
+    def promised(self, scenario: Scenario) -> bool:
         """Whether the experiment is within the limits of the daisy, see above."""
+        experiment, network = scenario.experiment, scenario.network
         s, drawn = experiment.settings, experiment.faults
         diameter = nx.diameter(network.graph)
         if s.patience_ms < _least_patience_ms(network, s.heartbeat_ms):
@@ -149,12 +150,11 @@ class MembersProfile(Profile):
     def repair_ms(self, settings: Any) -> float:
         return float(3 * settings.grace_ms + 40 * settings.heartbeat_ms)
 
-    def _closing_messages(
-        self, experiment: Experiment, nodes: int, rng: random.Random
-    ) -> list[ScriptedMessage]:
+    def _closing_messages(self, scenario: Scenario, rng: random.Random) -> list[ScriptedMessage]:
         """Messages of some processes, or of all, when everything is repaired, and an answer."""
         if rng.random() < 0.3:
             return []
+        experiment, nodes = scenario.experiment, scenario.network.processes
         first = len(experiment.workload.send)  # type: ignore[attr-defined]
         at = rounded(_end_ms(experiment) + 1.2 * self.repair_ms(experiment.settings))
         senders = sorted(rng.sample(range(nodes), rng.randint(1, nodes)))

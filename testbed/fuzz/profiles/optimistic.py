@@ -14,12 +14,11 @@ from typing import ClassVar
 
 from typing_extensions import override
 
-from testbed.experiment import Experiment
-from testbed.experiment.network import Network
+from testbed.experiment import Scenario
 from testbed.faults import Crash
 from testbed.fuzz import elements
 from testbed.fuzz.elements import SPAN_MS, Document, FaultDraw, Members, Table, rounded
-from testbed.fuzz.profiles.plain import Profile, built
+from testbed.fuzz.profiles.plain import Profile, resolved
 from testbed.protocols import Protocol
 from testbed.workloads.script import ScriptedMessage
 
@@ -50,29 +49,30 @@ class OptimisticProfile(Profile):
     @override
     def finish(self, document: Document, rng: random.Random) -> None:
         super().finish(document, rng)
-        if "management" in document["protocol"] and not self.promised(*built(document)):
+        if "management" in document["protocol"] and not self.promised(resolved(document)):
             document["protocol"]["management"] = "leases"
 
     @override
-    def faults(self, experiment: Experiment, network: Network, rng: random.Random) -> list[Table]:
+    def faults(self, scenario: Scenario, rng: random.Random) -> list[Table]:
         kinds: list[FaultDraw] = [
             *(elements.duplication, elements.slow, elements.pause),
             *(elements.reordering, elements.link_down, elements.partition),
         ]
         if self.protocol.join is not Protocol.join:
             kinds.append(elements.leave)
-        drawn = elements.some_faults(kinds, network, rng)
+        drawn = elements.some_faults(kinds, scenario.network, rng)
         if rng.random() < 0.7:
-            drawn.append(elements.loss(network, rng))
+            drawn.append(elements.loss(scenario.network, rng))
         if rng.random() < 0.3:
-            crashes = elements.crashes(network, rng)
+            crashes = elements.crashes(scenario.network, rng)
             if rng.random() < 0.5:
                 crashes = [{**c, "for_ms": rounded(rng.uniform(1, SPAN_MS))} for c in crashes]
             drawn += crashes
         return drawn
 
     @override
-    def promised(self, experiment: Experiment, network: Network) -> bool:
+    def promised(self, scenario: Scenario) -> bool:
+        experiment = scenario.experiment
         crashes = any(isinstance(fault, Crash) for fault in experiment.faults)
         steady = experiment.channel is not None and not crashes
-        return steady or not experiment.protocol.needs_fifo(experiment.settings)
+        return steady or not self.protocol.needs_fifo(experiment.settings)

@@ -21,8 +21,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
-from testbed.experiment import Experiment, parse
-from testbed.experiment.network import Network, build_network
+from testbed.experiment import Scenario, parse
 from testbed.experiment.seeds import stream
 from testbed.faults import Crash, LinkDown, Loss, Pause, Reordering
 from testbed.fuzz import elements
@@ -107,10 +106,11 @@ class Profile:
 
     def finish(self, document: Document, rng: random.Random) -> None:
         """Add what depends on the network that follows from the rest: the faults."""
-        document["fault"] = self.faults(*built(document), rng)
+        document["fault"] = self.faults(resolved(document), rng)
 
-    def faults(self, experiment: Experiment, network: Network, rng: random.Random) -> list[Table]:
+    def faults(self, scenario: Scenario, rng: random.Random) -> list[Table]:
         """Faults that a correct protocol survives."""
+        experiment, network = scenario.experiment, scenario.network
         protocol, reliable = self.protocol, experiment.channel is not None
         kinds: list[FaultDraw] = [elements.duplication, elements.slow, elements.pause]
         if reliable:
@@ -125,9 +125,10 @@ class Profile:
             drawn += elements.crashes(network, rng)
         return drawn
 
-    def promised(self, experiment: Experiment, network: Network) -> bool:
+    def promised(self, scenario: Scenario) -> bool:
         """Whether a correct protocol survives this, as far as it follows from the kinds of faults."""
-        protocol, faults = experiment.protocol, experiment.faults
+        experiment, network, protocol = scenario.experiment, scenario.network, self.protocol
+        faults = experiment.faults
         if any(isinstance(fault, LinkDown | Pause) and fault.for_ms is None for fault in faults):
             return False
         crashed = {fault.node for fault in faults if isinstance(fault, Crash)}
@@ -147,7 +148,6 @@ class Profile:
         return None
 
 
-def built(document: Document) -> tuple[Experiment, Network]:
-    """The experiment of a document, and its network."""
-    experiment = parse(document, Path(document["name"]))[0]
-    return experiment, build_network(experiment)
+def resolved(document: Document) -> Scenario:
+    """The scenario of a document."""
+    return Scenario.of(parse(document, Path(document["name"]))[0])
