@@ -1,4 +1,4 @@
-"""``python -m testbed.engines.mininet DIRECTORY…``: what the virtual engine runs in its guest.
+"""``python -m testbed.engines.mininet DIRECTORY``: what the virtual engine runs in its guest.
 
 Progress goes to standard output, a line for each step; what went wrong to standard error.
 """
@@ -11,10 +11,9 @@ from testbed.errors import UserError
 
 
 def main() -> int:
-    """Emulate the experiments of prepared run directories, one after the other."""
+    """Emulate the scenario of a prepared run directory."""
     try:
-        for directory in sys.argv[1:]:
-            emulate(Path(directory), lambda stage, done, of: print(stage, done, of, flush=True))
+        emulate(Path(sys.argv[1]), lambda stage, done, of: print(stage, done, of, flush=True))
     except UserError as error:
         print(error, file=sys.stderr)
         return 2
