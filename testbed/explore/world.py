@@ -35,12 +35,7 @@ class Transition(NamedTuple):
 class World:
     """All that can happen while at most ``messages`` are multicast in all."""
 
-    def __init__(
-        self,
-        processes: Processes,
-        messages: int,
-        fifo: bool = True,
-    ) -> None:
+    def __init__(self, processes: Processes, messages: int, fifo: bool = True) -> None:
         n = self.n = len(processes.initial)
         self.messages = messages
         self.processes = processes

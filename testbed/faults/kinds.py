@@ -266,15 +266,7 @@ class Join(NodeFault):
 FAULTS: dict[str, type[Fault]] = {
     fault.kind: fault
     for fault in (
-        Loss,
-        Duplication,
-        Reordering,
-        Slow,
-        LinkDown,
-        Partition,
-        Crash,
-        Pause,
-        Leave,
-        Join,
+        *(Loss, Duplication, Reordering, Slow, LinkDown, Partition),
+        *(Crash, Pause, Leave, Join),
     )
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Sequence
 from itertools import chain, combinations
 from typing import Any
 
@@ -16,7 +16,6 @@ from testbed.workloads.script import NUMBER_BYTES, ScriptedMessage
 Document = dict[str, Any]
 Table = dict[str, Any]
 Members = dict[str, list[int]]
-FaultDraw = Callable[[Network, random.Random], Table]
 
 MOST_MESSAGES = 24
 MOST_FAULTS = 4
@@ -85,9 +84,35 @@ def _answers(number: int, subsets: bool, nodes: int, rng: random.Random) -> list
     return answers
 
 
-def some_faults(kinds: list[FaultDraw], network: Network, rng: random.Random) -> list[Table]:
+def some_faults(kinds: Sequence[str], network: Network, rng: random.Random) -> list[Table]:
     """A few faults of these kinds."""
-    return [rng.choice(kinds)(network, rng) for _ in range(rng.randint(0, MOST_FAULTS))]
+    return [fault(rng.choice(kinds), network, rng) for _ in range(rng.randint(0, MOST_FAULTS))]
+
+
+def fault(kind: str, network: Network, rng: random.Random) -> Table:
+    """A fault of a kind: duplication and reordering all the time, the others for a while."""
+    drawn: Table
+    match kind:
+        case "duplication":
+            drawn = {"rate": rounded(rng.uniform(0, 0.3))}
+        case "reordering":
+            late = rounded(rng.uniform(0, 30))
+            drawn = {"rate": rounded(rng.uniform(0, 0.5)), "late_ms": late}
+        case "slow":
+            drawn = {"factor": rounded(rng.uniform(1, 50)), "link": any_link(network, rng)}
+        case "link-down" if rng.random() < 0.5:  # of any link, now and then
+            return {"kind": kind, "per_s": 100.0, "for_ms": rounded(rng.uniform(1, 20))}
+        case "link-down":
+            drawn = {"link": any_link(network, rng)}
+        case "partition":
+            size = rng.randint(1, network.processes - 1)
+            drawn = {"nodes": sorted(rng.sample(range(network.processes), size))}
+        case _:
+            drawn = {"node": rng.randrange(network.processes)}
+    if kind not in ("duplication", "reordering"):
+        at, length = rng.uniform(0, SPAN_MS), rng.uniform(0.1, 3 * SPAN_MS)
+        drawn |= {"at_ms": rounded(at), "for_ms": rounded(length)}
+    return {"kind": kind, **drawn}
 
 
 def loss(network: Network, rng: random.Random) -> Table:
@@ -97,50 +122,6 @@ def loss(network: Network, rng: random.Random) -> Table:
         return {"kind": "loss", "rate": rate, "link": any_link(network, rng)}
     most = 0.15 if network.processes <= 4 else 0.08
     return {"kind": "loss", "rate": rounded(rng.uniform(0, most))}
-
-
-def duplication(network: Network, rng: random.Random) -> Table:
-    """Duplication on all links."""
-    return {"kind": "duplication", "rate": rounded(rng.uniform(0, 0.3))}
-
-
-def reordering(network: Network, rng: random.Random) -> Table:
-    """Reordering on all links."""
-    late = {"late_ms": rounded(rng.uniform(0, 30))}
-    return {"kind": "reordering", "rate": rounded(rng.uniform(0, 0.5)), **late}
-
-
-def slow(network: Network, rng: random.Random) -> Table:
-    """A link that is slow for a while."""
-    return {
-        "kind": "slow",
-        "factor": rounded(rng.uniform(1, 50)),
-        "link": any_link(network, rng),
-        **_period(rng),
-    }
-
-
-def pause(network: Network, rng: random.Random) -> Table:
-    """A process that is stopped for a while."""
-    return {"kind": "pause", "node": rng.randrange(network.processes), **_period(rng)}
-
-
-def leave(network: Network, rng: random.Random) -> Table:
-    """A process that leaves and joins again."""
-    return {"kind": "leave", "node": rng.randrange(network.processes), **_period(rng)}
-
-
-def link_down(network: Network, rng: random.Random) -> Table:
-    """A link, or now and then any link, that is down for a while."""
-    if rng.random() < 0.5:
-        return {"kind": "link-down", "per_s": 100.0, "for_ms": rounded(rng.uniform(1, 20))}
-    return {"kind": "link-down", "link": any_link(network, rng), **_period(rng)}
-
-
-def partition(network: Network, rng: random.Random) -> Table:
-    """Some nodes that are cut off from the others for a while."""
-    inside = sorted(rng.sample(range(network.processes), rng.randint(1, network.processes - 1)))
-    return {"kind": "partition", "nodes": inside, **_period(rng)}
 
 
 def crashes(network: Network, rng: random.Random) -> list[Table]:
@@ -170,8 +151,3 @@ def survivable(network: Network, crashed: Collection[int | None]) -> bool:
     return len(crashed) < network.processes and (
         overlay is None or all(nx.is_connected(overlay.subgraph(set(overlay) - {*s})) for s in some)
     )
-
-
-def _period(rng: random.Random) -> Table:
-    at, length = rng.uniform(0, SPAN_MS), rng.uniform(0.1, 3 * SPAN_MS)
-    return {"at_ms": rounded(at), "for_ms": rounded(length)}

@@ -25,14 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from testbed.errors import UserError
-from testbed.packets.headers import (
-    LINK_TYPES,
-    LINKTYPE_LINUX_SLL2,
-    PAD,
-    Columns,
-    Headers,
-    rows,
-)
+from testbed.packets.headers import LINK_TYPES, LINKTYPE_LINUX_SLL2, PAD, Columns, Headers, rows
 
 FILE_HEADER = struct.Struct("IHHiIII")
 RECORD = np.dtype([("seconds", "u4"), ("fraction", "u4"), ("captured", "u4"), ("length", "u4")])

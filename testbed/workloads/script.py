@@ -30,13 +30,7 @@ from typing_extensions import TypedDict, override
 
 from testbed.protocols import NS_PER_MS, Message
 from testbed.topologies import Groups
-from testbed.workloads.base import (
-    LONGEST_PAYLOAD,
-    NO_GROUPS,
-    Sending,
-    Workload,
-    at_least,
-)
+from testbed.workloads.base import LONGEST_PAYLOAD, NO_GROUPS, Sending, Workload, at_least
 
 NUMBER_BYTES = 4  # of a message's number, with which its payload begins
 

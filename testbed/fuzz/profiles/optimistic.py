@@ -17,7 +17,7 @@ from typing_extensions import override
 from testbed.experiment import Scenario
 from testbed.faults import Crash
 from testbed.fuzz import elements
-from testbed.fuzz.elements import SPAN_MS, Document, FaultDraw, Members, Table, rounded
+from testbed.fuzz.elements import SPAN_MS, Document, Members, Table, rounded
 from testbed.fuzz.profiles.plain import Profile, resolved
 from testbed.protocols import Protocol
 from testbed.workloads.script import ScriptedMessage
@@ -54,12 +54,9 @@ class OptimisticProfile(Profile):
 
     @override
     def faults(self, scenario: Scenario, rng: random.Random) -> list[Table]:
-        kinds: list[FaultDraw] = [
-            *(elements.duplication, elements.slow, elements.pause),
-            *(elements.reordering, elements.link_down, elements.partition),
-        ]
+        kinds = ["duplication", "slow", "pause", "reordering", "link-down", "partition"]
         if self.protocol.join is not Protocol.join:
-            kinds.append(elements.leave)
+            kinds.append("leave")
         drawn = elements.some_faults(kinds, scenario.network, rng)
         if rng.random() < 0.7:
             drawn.append(elements.loss(scenario.network, rng))

@@ -25,7 +25,7 @@ from testbed.experiment import Scenario, parse
 from testbed.experiment.seeds import stream
 from testbed.faults import Crash, LinkDown, Loss, Pause, Reordering
 from testbed.fuzz import elements
-from testbed.fuzz.elements import Document, FaultDraw, Members, Table
+from testbed.fuzz.elements import Document, Members, Table
 from testbed.protocols import Protocol
 from testbed.workloads.script import ScriptedMessage
 
@@ -112,11 +112,11 @@ class Profile:
         """Faults that a correct protocol survives."""
         experiment, network = scenario.experiment, scenario.network
         protocol, reliable = self.protocol, experiment.channel is not None
-        kinds: list[FaultDraw] = [elements.duplication, elements.slow, elements.pause]
+        kinds = ["duplication", "slow", "pause"]
         if reliable:
-            kinds += [elements.reordering, elements.link_down, elements.partition]
+            kinds += ["reordering", "link-down", "partition"]
         elif not protocol.needs_fifo(experiment.settings):
-            kinds.append(elements.reordering)
+            kinds.append("reordering")
         drawn = elements.some_faults(kinds, network, rng)
         if reliable and rng.random() < 0.7:
             drawn.append(elements.loss(network, rng))
