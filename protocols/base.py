@@ -169,7 +169,6 @@ class Protocol(ABC):
     needs_groups: ClassVar[bool] = False  # every message is addressed to a group of its sender
     needs_everybody: ClassVar[bool] = False  # a crashed process keeps the others from delivering
     rests: ClassVar[bool] = True  # it falls silent once all is delivered; else a run ends by time
-    repairs: ClassVar[bool] = False  # it masks lost packets and crashes, at the cost of some delay
     optimistic: ClassVar[bool] = False  # it may lose messages; what it delivers is in order
     figures: ClassVar[tuple[Figure, ...]] = ()  # its counters, or ``Ratio``s of them, for tables
 

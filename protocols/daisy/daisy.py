@@ -84,7 +84,6 @@ class Daisy(EarlyRelays):
     wire_id: ClassVar[int] = 9
     takes_subsets: ClassVar[bool] = True
     rests: ClassVar[bool] = False
-    repairs: ClassVar[bool] = True
     messages: ClassVar[tuple[type[Message], ...]] = (*MESSAGES, StampedCast)
     figures: ClassVar[tuple[Figure, ...]] = (
         Ratio(

@@ -30,14 +30,20 @@ from scripts import parser
 from scripts.benchmarks import timed
 from testbed.digest import session
 from testbed.digest.source import packets
-from testbed.packets.headers import IP_HEADER, LINKS, LINUX_SLL2, UDP_HEADER, WIRE_HEADER
+from testbed.packets.headers import (
+    IP_HEADER,
+    LINK_TYPES,
+    LINKTYPE_LINUX_SLL2,
+    UDP_HEADER,
+    WIRE_HEADER,
+)
 from testbed.packets.pcap import FILE_HEADER, RECORD
 from testbed.protocols.wire import MAGIC, VERSION, WireError, decode_header
 
 CHUNK = 10_000
 LAYERS = {
     "record": RECORD.newbyteorder("<"),
-    "link": LINKS[LINUX_SLL2].header,
+    "link": LINK_TYPES[LINKTYPE_LINUX_SLL2].header,
     "ip": IP_HEADER,
     "udp": UDP_HEADER,
     "wire": WIRE_HEADER,
@@ -137,7 +143,7 @@ def write(files: dict[str, Path], sizes: dict[str, int]) -> None:
     noise = random.bytes(CHUNK * 1100)
     open_files = {key: file.open("wb") for key, file in files.items()}
     for file in open_files.values():
-        file.write(FILE_HEADER.pack(0xA1B23C4D, 2, 4, 0, 0, 262_144, LINUX_SLL2))
+        file.write(FILE_HEADER.pack(0xA1B23C4D, 2, 4, 0, 0, 262_144, LINKTYPE_LINUX_SLL2))
     for first in range(0, max(sizes.values()), CHUNK):
         data, starts = chunk(random, first, noise)
         for key, file in open_files.items():

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from testbed.node.meter import Carried
-from testbed.packets.framing import ETHERNET
+from testbed.packets.framing import ETHERNET_BYTES
 from testbed.packets.pcap import Packets
 
 EXACT_NS = 5_000  # 99.9 % of the hops
@@ -145,7 +145,7 @@ def replay(
         if start > queued:
             link.starts.append(start)
             longest = max(longest, len(link.starts))
-        size = length + ETHERNET
+        size = length + ETHERNET_BYTES
         link.free_at = start + size * 8 * 1_000_000_000 // attributes["bandwidth_bps"]
         hops += 1
         wire_bytes += size

@@ -22,7 +22,7 @@ from pyspark.sql import functions as f
 from testbed.digest.logs import SO_FAR
 from testbed.digest.source import packets
 from testbed.engines.mininet.plan import host_ip
-from testbed.packets.framing import ETHERNET, IP, UDP
+from testbed.packets.framing import ETHERNET_BYTES, IP_BYTES, UDP_BYTES
 from testbed.spark.local_table import local_table
 
 CAPTURED = [
@@ -60,7 +60,7 @@ def read_captures(
         .observe(lost, f.sum("lost_bytes").alias("bytes"))
         .join(places, "interface")
         .withColumn("at", f.col("time") - start)
-        .withColumn("bytes", f.col("ip_length") + ETHERNET)
+        .withColumn("bytes", f.col("ip_length") + ETHERNET_BYTES)
         .withColumn("sender", (f.col("source_ip") - FIRST_HOST_IP).cast("int"))
         .withColumn("receivers", everybody)
         .withColumnRenamed("fragment_offset", "fragment")
@@ -81,7 +81,7 @@ def captured_sent(seen: DataFrame) -> DataFrame:
     """What hosts handed to their switches."""
     return (
         seen.filter("tail is null")
-        .withColumn("bytes", f.col("bytes") - ETHERNET - IP - _first(UDP))
+        .withColumn("bytes", f.col("bytes") - ETHERNET_BYTES - IP_BYTES - _first(UDP_BYTES))
         .withColumn("control", _first(f.col("control")))
     )
 
@@ -109,7 +109,7 @@ def captured_hops(seen: DataFrame, links: DataFrame) -> DataFrame:
 
 def simulated_sent(table: DataFrame, framing: str) -> DataFrame:
     """What processes handed to the network: the packets on the links that leave their own node."""
-    headers = 0 if framing == "bare" else ETHERNET + IP + _first(UDP)
+    headers = 0 if framing == "bare" else ETHERNET_BYTES + IP_BYTES + _first(UDP_BYTES)
     return (
         table.filter("tail = sender")
         .withColumnRenamed("queued", "at")

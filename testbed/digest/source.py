@@ -23,7 +23,7 @@ from pyspark.sql.types import StructType
 
 from testbed.errors import UserError
 from testbed.packets.headers import COLUMNS
-from testbed.packets.pcap import Capture, Part, open_captures
+from testbed.packets.pcap import PcapFile, PcapPart, open_captures
 
 TASKS_LEAST = 8  # unless they would be smaller than
 PART_LEAST = 8 << 20
@@ -78,7 +78,7 @@ class PcapDataSource(DataSource):
 class Task(InputPartition):
     """What one task reads."""
 
-    pieces: list[tuple[Capture, Part]]
+    pieces: list[tuple[PcapFile, PcapPart]]
 
 
 @dataclass

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from typing import Protocol as Interface
 
 from testbed.engines import needs
 from testbed.errors import UserError
-from testbed.experiment import AUTO, Scenario
-from testbed.progress import Progress
-from testbed.runs.directory import RunDirectory
+
+if TYPE_CHECKING:  # a guest needs nothing but the standard library
+    from testbed.experiment import Scenario
+    from testbed.progress import Progress
+    from testbed.runs.directory import RunDirectory
 
 _CLASSES = {
     "simulate": ("testbed.engines.simulate.engine", "Simulator"),
@@ -40,6 +42,8 @@ def load_engine(name: str) -> Engine:
 
 def choose_engine(name: str) -> tuple[str, str]:
     """The engine that is meant, and why; "auto" looks at the machine and prefers the real thing."""
+    from testbed.experiment import AUTO
+
     if name != AUTO:
         return name, "as asked for"
     missing = [ability.name for ability in needs.emulation_in_real_time()]

@@ -1,22 +1,22 @@
-"""Everything that can happen in a small system, or the shortest way to something wrong.
+"""Exhaustive exploration of a small system: every execution, or the shortest that is wrong.
 
-What is tried: all executions of n processes in which at most M messages are multicast: to all, or to
-any set of others if the protocol can do that, or to any of the sender's groups if it needs groups. At
-any moment any process may multicast, so that every choice of senders, every number of messages up to M,
-and every chain of answers is among them; besides, the application may answer a delivery while it is
-being delivered, before the protocol goes on. Between these, channels hand over one message at a time,
-in any order that FIFO channels allow (or any at all), and a timer may run out at any moment once it
-is set. Time stands still at 0; what a protocol draws at random is drawn from one seed.
+Explored are all executions of n processes in which at most M messages are multicast: to all, or to any
+set of others if the protocol takes subsets, or to any of the sender's groups if it needs groups. Any
+process may multicast at any moment, so every choice of senders, every number of messages up to M and
+every chain of answers is among them; the application may also answer a message while it is being
+delivered, before the protocol goes on. Channels hand over one message at a time, in FIFO order or in
+any order, and a timer may expire at any moment once it is set. Time stands still at 0; what a protocol
+draws at random comes from one seed.
 
-What is checked, after every step: that a message is delivered after all that happened before it, once,
-and only if it was sent; that the protocol raises nothing. When nothing is under way: that every
-message was delivered wherever it was sent. Messages still to come are no excuse; but if a protocol's
-timers never rest, something is always under way, and nothing counts as lost.
+Checked after every step: a message is delivered after its causal past, once, and only if it was sent;
+the protocol raises no exception. When nothing is in transit: every message was delivered at all its
+destinations. That others could still be multicast is no excuse; but if a protocol's timers never rest,
+something is always pending, and nothing counts as lost.
 
 The way through the modules: ``process`` works out what one process does (``recorder`` runs it),
-``channels`` and ``judge`` what becomes of channels and of what is known, each numbered by ``freeze``
-or by content; ``world`` puts the numbers together, ``search`` visits all states, ``replay`` plays a
-counter-example again for the oracle of ``testbed.check``, and ``diagram`` draws it.
+``channel_contents`` and ``monitor`` what channels hold and what is known, each numbered by ``freeze``
+or by content; ``world`` combines the numbers, ``search`` visits all states, ``replay`` repeats a
+counter-example for the oracle of ``testbed.check``, and ``diagram`` draws it.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ from itertools import chain, combinations
 from typing import Any
 
 from testbed.check import Verdict
-from testbed.explore.judge import Fault
-from testbed.explore.process import Dice, Processes
+from testbed.explore.choices import SeededChoices
+from testbed.explore.monitor import Mistake
+from testbed.explore.process import Processes
 from testbed.explore.recorder import Destinations
 from testbed.explore.replay import ENOUGH, Moment, Replay
-from testbed.explore.search import Found, search
+from testbed.explore.search import SearchResult, search
 from testbed.explore.world import World
 from testbed.progress import Progress
 from testbed.protocols import Place, Protocol
@@ -43,16 +44,16 @@ LIMIT = 2_000_000  # states, for which a gigabyte is enough
 
 @dataclass(frozen=True)
 class CounterExample:
-    """An execution that went wrong: with the fewest messages, and of these in the fewest steps."""
+    """A wrong execution: one with the fewest messages, and of these one with the fewest steps."""
 
-    wrong: Fault
-    moments: tuple[Moment, ...]  # up to what went wrong, and on to what came too late
-    at: int  # the moment that went wrong
-    verdict: Verdict | None  # the oracle's, when all that was under way had arrived
+    wrong: Mistake
+    moments: tuple[Moment, ...]  # up to the mistake, and on to what was delivered too late
+    at: int  # the index of the moment that is wrong
+    verdict: Verdict | None  # of the oracle, once all that was in transit has arrived
 
     @property
     def oracle(self) -> list[str]:
-        """What the oracle says of the delivery that went wrong, or of what is missing."""
+        """What the oracle says about the wrong delivery, or about what is missing."""
         told = dict.fromkeys(self.verdict.explain(ENOUGH)[1:]) if self.verdict else {}
         about = "" if self.wrong.message is None else str(self.wrong.message)
         start = f"node {self.wrong.process} "
@@ -61,20 +62,20 @@ class CounterExample:
 
 @dataclass(frozen=True)
 class Exploration:
-    """What came of it."""
+    """The result of an exploration."""
 
     protocol: str
     nodes: int
     messages: int
     fifo: bool
     answers: bool
-    to: str  # "all", any "sets" of other processes besides, or "groups"
-    found: Found
+    to: str  # "all", also any "sets" of other processes, or "groups"
+    found: SearchResult
     counter_example: CounterExample | None = None
 
     @property
     def verdict(self) -> str:
-        """In the oracle's words: invalid, unknown if states remain unvisited, or valid."""
+        """As of the oracle: invalid; unknown if states remain unvisited; or valid."""
         if self.counter_example:
             return "invalid"
         return "valid" if self.found.complete else "unknown"
@@ -92,9 +93,9 @@ def explore(
     limit: int = LIMIT,
     progress: Progress = lambda stage, done, of: None,
 ) -> Exploration:
-    """Try everything with one message, then with two, and so on, up to the first fault.
+    """Explore everything with one message, then with two, and so on, up to the first mistake.
 
-    Without ``subsets`` even a protocol that takes them sends everything to everybody.
+    Without ``subsets`` even a protocol that takes them sends every message to all.
     """
 
     def make(place: Place) -> Protocol:
@@ -106,7 +107,7 @@ def explore(
         to = "groups"
     choices = [choose(place, to) for place in places]
     processes = Processes(make, places, choices, answers)
-    levels = 1  # of one message; so many messages have so many times as many
+    levels = 1  # for one message; the number grows with the messages
     for count in range(1, messages + 1):
         world = World(processes, count, fifo)
         tell = partial(_tell, progress, f"{count} of {messages} messages", levels * count)
@@ -127,16 +128,16 @@ def _tell(progress: Progress, stage: str, levels: int, done: float) -> None:
 
 
 def make_places(protocol: type[Protocol], nodes: int) -> list[Place]:
-    """Where the processes stand: on a hypercube, or in a ring of groups of two, if need be."""
+    """The places of the processes: on a hypercube, or in a ring of groups of two, if need be."""
     graph = OVERLAYS["hypercube"]().generate(nodes, random.Random(0))
     near = [tuple(sorted(graph[me])) if protocol.needs_overlay else () for me in range(nodes)]
     pairs = dict.fromkeys(frozenset({me, (me + 1) % nodes}) for me in range(nodes))
     groups = tuple(pairs) if protocol.needs_groups else ()
-    return [Place(me, nodes, near[me], Dice(me), groups=groups) for me in range(nodes)]
+    return [Place(me, nodes, near[me], SeededChoices(me), groups=groups) for me in range(nodes)]
 
 
 def choose(place: Place, to: str) -> list[Destinations]:
-    """Where a process may send a message, the smallest sets first."""
+    """The destinations that a process may choose, the smallest sets first."""
     choices: list[Destinations] = [None]
     if to == "sets":
         others = (combinations(place.others, size) for size in range(1, place.processes))
@@ -146,8 +147,8 @@ def choose(place: Place, to: str) -> list[Destinations]:
     return choices
 
 
-def _counter_example(replay: Replay, wrong: Fault) -> CounterExample:
-    """What has been played, once the oracle has confirmed that it is wrong."""
+def _counter_example(replay: Replay, wrong: Mistake) -> CounterExample:
+    """The execution that was replayed, once the oracle has confirmed that it is wrong."""
     end = len(replay.moments)
     last = replay.moments[-1]
     if last.did.failure:
@@ -161,7 +162,7 @@ def _counter_example(replay: Replay, wrong: Fault) -> CounterExample:
 
 
 def _late(moments: list[Moment], end: int, causes: set[tuple[int, int]]) -> int:
-    """Where the process that went wrong has delivered what it ought to have delivered before."""
+    """The end of the moments, once the wrong process has delivered what it delivered too late."""
     process = moments[end - 1].process
     for index in range(end, len(moments)):
         if moments[index].process == process and causes & set(moments[index].delivered):

@@ -7,8 +7,8 @@
                           └──┐    │
     process 2 ━━━━━━━━━━━━━━━▼b✗━━▼a✓━━
 
-An arrow leaves its sender's line, runs beside it for as long as the message is under way, and crosses
-straight to its receiver. Every moment has columns of its own, so that arrows meet only to cross.
+An arrow leaves its sender's line, runs along it while the message is in transit, and goes straight to
+its receiver. Every moment has columns of its own, so that arrows meet only where they cross.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ _LEGEND = {
 
 
 class Label(NamedTuple):
-    """What is written on a process's line at a moment."""
+    """The text on a process's line at a moment."""
 
     text: str
     wrong: bool = False
 
 
 class Arrow(NamedTuple):
-    """A copy's way from the moment at which it was sent to the one at which it arrives."""
+    """A copy of a message, from the moment of its sending to that of its arrival."""
 
     start: int
     end: int
@@ -69,7 +69,7 @@ class Arrow(NamedTuple):
 
 
 class Diagram:
-    """The moments of a counter-example, drawn."""
+    """A counter-example, drawn as a space-time diagram."""
 
     def __init__(self, processes: int, example: CounterExample) -> None:
         self.moments = moments = example.moments
@@ -83,7 +83,7 @@ class Diagram:
         self._place()
 
     def lines(self, width: int = 100) -> Iterator[Text]:
-        """The diagram, in several parts if it is wider than so many columns."""
+        """The diagram, in several parts if it is wider than ``width`` columns."""
         names = [f"process {p} " for p in range(self.processes)]
         margin = max(map(len, names))
         part = max(20, width - margin)
@@ -93,7 +93,7 @@ class Diagram:
                 yield Text(name.ljust(margin)) + self._row(row)[start : start + part]
 
     def legend(self) -> tuple[str, str]:
-        """Which letter is which message, and what the signs mean."""
+        """The messages by letter, and the meaning of the signs."""
         names = ", ".join(
             f"{letter} = {name}{self._to(name)}" for name, letter in self.letters.items()
         )
@@ -130,7 +130,7 @@ class Diagram:
         return Label(text + "!" * bool(moment.did.failure), wrong or bool(moment.did.failure))
 
     def _end(self, process: int) -> str:
-        """What the process lacks, if nothing more is to come."""
+        """The messages that a process never delivers."""
         if any(label.wrong for label in self.labels):
             return ""
         got = {n for m in self.moments if m.process == process for n in m.delivered}
@@ -152,13 +152,15 @@ class Diagram:
                 under_way[moment.process, peer].append((index, message.id))
 
     def _place(self) -> None:
-        """Columns for the moments, rows for the processes, a lane beside the sender for arrows."""
+        """Assign columns to moments, rows to processes, and a lane near its sender to each arrow."""
         self.columns, column = [], 2
         for label in self.labels:
             self.columns.append(column)
             column += len(label.text) + 2
         self.width = column + max(map(len, self.ends))
-        lanes: defaultdict[int, list[int]] = defaultdict(list)  # of a gap: where each is taken to
+        lanes: defaultdict[int, list[int]] = defaultdict(
+            list
+        )  # for each gap: the column up to which each lane is taken
         self.lane_of: dict[Arrow, tuple[int, int]] = {}
         for arrow in sorted(self._arrows(), key=lambda arrow: (arrow.start, arrow.end)):
             sender, peer = (self.moments[i].process for i in (arrow.start, arrow.end))
@@ -174,7 +176,7 @@ class Diagram:
         self._draw()
 
     def _departure(self, index: int) -> int:
-        """Arrows leave at the end of a label, and arrive at its beginning."""
+        """The column in which arrows leave: the end of the label. They arrive at its beginning."""
         return self.columns[index] + len(self.labels[index].text) - 1
 
     def _draw(self) -> None:

@@ -1,7 +1,7 @@
-"""Any state as a value that can be hashed: equal values mean states that will behave the same.
+"""Any state as a hashable value: states with equal values behave the same.
 
-Where in doubt two states are told apart, which costs time but misses nothing: the order of a
-dictionary's keys counts, because a protocol may walk through them in that order.
+If in doubt, two states are distinguished, which costs time but misses nothing: the order of a
+dictionary's keys counts, because a protocol may iterate over them in that order.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PLAIN = (int, str, bytes, type(None))
 
 
 def freeze(value: Any, above: tuple[int, ...] = ()) -> Hashable:
-    """A hashable picture of a value; ``above`` are the values that contain it."""
+    """A hashable value that stands for a value; ``above`` are the ids of the values around it."""
     kind = type(value)
     if kind in _PLAIN:
         return value  # type: ignore[no-any-return]

@@ -1,14 +1,13 @@
 """What one process can do next, worked out once for each of its states.
 
-A process never sees the whole: its state and what happens to it decide what it does. The states of
-single processes are few, however many ways there are to combine them. So a protocol instance is
-copied and run once for each pair of state and stimulus; the search then works on numbers alone.
+What a process does depends on its own state and the stimulus alone, and single processes have few
+states, however many ways there are to combine them. So a protocol instance is copied and run once for
+each pair of state and stimulus; the search then works on numbers alone.
 """
 
 from __future__ import annotations
 
 import copy
-import random
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
@@ -16,17 +15,8 @@ from itertools import product
 from typing import NamedTuple
 
 from testbed.explore.freeze import freeze
-from testbed.explore.recorder import Act, Answers, Destinations, Did, Recorder
+from testbed.explore.recorder import Act, Answers, Destinations, Reaction, Recorder
 from testbed.protocols import Message, Place, Protocol
-
-
-class Dice(random.Random):
-    """A source of randomness that is copied at once: ``deepcopy`` walks through 625 numbers."""
-
-    def __deepcopy__(self, memo: object) -> Dice:
-        copied = Dice(0)
-        copied.setstate(self.getstate())
-        return copied
 
 
 class Start(NamedTuple):
@@ -34,13 +24,13 @@ class Start(NamedTuple):
 
 
 class Say(NamedTuple):
-    """The application multicasts of its own accord."""
+    """The application multicasts on its own initiative."""
 
     to: Destinations
 
 
 class Receive(NamedTuple):
-    """A channel hands over a message, known by its number."""
+    """A message, known by its number, arrives."""
 
     sender: int
     message: int
@@ -48,23 +38,23 @@ class Receive(NamedTuple):
 
 @dataclass(frozen=True)
 class Fire:
-    """A timer runs out. No tuple, since it would equal others: any value may name a timer."""
+    """A timer expires. Not a tuple, which could equal another: any value may name a timer."""
 
     timer: Hashable
 
 
-Making = Callable[[Place], Protocol]
+Factory = Callable[[Place], Protocol]
 Stimulus = Start | Say | Receive | Fire
 
 
 class Outcome(NamedTuple):
-    """What a process does with a stimulus, if the application answers these of its deliveries."""
+    """What a process does upon a stimulus if the application answers these of its deliveries."""
 
     state: int
-    sends: tuple[tuple[int, int], ...]  # receiver and number of the message, in this order
+    sends: tuple[tuple[int, int], ...]  # receiver and number of the message
     events: tuple[Act, ...]
     answers: Answers
-    multicasts: int  # how many messages the application multicast meanwhile
+    multicasts: int  # the number of messages that the application multicast
     failure: str | None
 
 
@@ -79,13 +69,13 @@ class Processes:
 
     def __init__(
         self,
-        make: Making,
+        make: Factory,
         places: list[Place],
         choices: Sequence[Sequence[Destinations]],
         answers: bool = True,
     ) -> None:
-        self.choices = choices  # of each process: where its application may send a message
-        self.answers = answers  # whether the application may multicast while it is delivered to
+        self.choices = choices  # for each process: the destinations that its application may choose
+        self.answers = answers  # whether the application may multicast during a delivery
         self.messages: list[Message] = []
         self._message_numbers: dict[Hashable, int] = {}
         self._states: list[_State] = []
@@ -98,14 +88,11 @@ class Processes:
         return len(self._states)
 
     def timers(self, state: int) -> tuple[Hashable, ...]:
-        """The timers that are set."""
+        """The timers that are set in a state."""
         return self._states[state].timers
 
     def outcomes(self, state: int, stimulus: Stimulus, left: int) -> tuple[Outcome, ...]:
-        """All that may come of a stimulus if so many messages are left to multicast.
-
-        There is one outcome for each way to answer deliveries.
-        """
+        """One outcome for each way to answer deliveries, with ``left`` messages left to multicast."""
         key = state, stimulus, left
         known = self._outcomes.get(key)
         if known is None:
@@ -146,10 +133,10 @@ class Processes:
         )
         return outcome, did.chances
 
-    def _stimulate(self, recorder: Recorder, stimulus: Stimulus, answers: Answers) -> Did:
+    def _stimulate(self, recorder: Recorder, stimulus: Stimulus, answers: Answers) -> Reaction:
         match stimulus:
             case Receive(sender, number):
-                message = copy.deepcopy(self.messages[number])  # nobody else's, as off a wire
+                message = copy.deepcopy(self.messages[number])  # a copy, as from a network
                 return recorder.receive(message, sender, answers)
             case Fire(timer):
                 return recorder.fire(timer, answers)

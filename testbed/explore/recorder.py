@@ -1,4 +1,4 @@
-"""One process on its own: it is given a stimulus, and what it does is written down."""
+"""One process on its own, given a stimulus at a time; what it does is recorded."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from testbed.node.node import Application, Node, Runtime
 from testbed.protocols import Message, MessageId, Protocol
 from testbed.topologies import Groups
 
-Destinations = frozenset[int] | None  # all processes, if None
+Destinations = frozenset[int] | None  # None: all processes
 Answers = tuple[tuple[int, Destinations], ...]  # which deliveries are answered, and to whom
 
 
 class Act(NamedTuple):
-    """A message is sent to these processes, or delivered."""
+    """A message is sent to these destinations, or delivered."""
 
     kind: str  # "send" or "deliver"
     name: MessageId
@@ -28,18 +28,18 @@ class Act(NamedTuple):
 
 
 @dataclass
-class Did:
-    """What a process did with one stimulus."""
+class Reaction:
+    """What a process did upon one stimulus."""
 
     sends: list[tuple[int, Message]] = field(default_factory=list)
     events: list[Act] = field(default_factory=list)
     held: list[tuple[MessageId, MessageId | None]] = field(default_factory=list)
-    chances: int = 0  # deliveries of others' messages, each of which could be answered
+    chances: int = 0  # deliveries that the application could answer
     failure: str | None = None
 
 
 class Recorder(Log, Runtime, Application):
-    """Stands for the network, the log and the application around a node. Time stands still."""
+    """The network, the log and the application around a node. Time stands still."""
 
     def __init__(
         self, protocol: Protocol, multicasts: int = 0, timers: tuple[Hashable, ...] = ()
@@ -47,28 +47,28 @@ class Recorder(Log, Runtime, Application):
         self.node = Node(protocol, self, self, self, Meter())
         self.node.multicasts = multicasts
         self.timers = dict.fromkeys(timers)
-        self._did = Did()
+        self._did = Reaction()
         self._answers: dict[int, Destinations] = {}
 
-    def start(self) -> Did:
-        """The process begins."""
+    def start(self) -> Reaction:
+        """Start the process."""
         return self._record(lambda: self.node.start(0), ())
 
-    def say(self, to: Destinations, answers: Answers = ()) -> Did:
-        """The application multicasts; it answers the deliveries of these numbers meanwhile."""
+    def say(self, to: Destinations, answers: Answers = ()) -> Reaction:
+        """Have the application multicast, and answer these of the deliveries meanwhile."""
         return self._record(lambda: self.node.multicast(b"", 0, to), answers)
 
-    def receive(self, message: Message, sender: int, answers: Answers = ()) -> Did:
+    def receive(self, message: Message, sender: int, answers: Answers = ()) -> Reaction:
         """The network hands over a message."""
         return self._record(lambda: self.node.receive(message, sender, 0), answers)
 
-    def fire(self, timer: Hashable, answers: Answers = ()) -> Did:
-        """A timer runs out."""
+    def fire(self, timer: Hashable, answers: Answers = ()) -> Reaction:
+        """Let a timer expire."""
         del self.timers[timer]
         return self._record(lambda: self.node.timeout(timer, 0), answers)
 
-    def _record(self, stimulate: Callable[[], None], answers: Answers) -> Did:
-        self._did, self._answers = Did(), dict(answers)
+    def _record(self, stimulate: Callable[[], None], answers: Answers) -> Reaction:
+        self._did, self._answers = Reaction(), dict(answers)
         try:
             stimulate()
         except Exception as error:  # whatever a protocol under test raises is a finding

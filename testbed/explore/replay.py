@@ -1,4 +1,4 @@
-"""A schedule played once more, on processes and channels made anew, for the oracle and the eye."""
+"""Plays an execution again, on fresh processes and channels, for the oracle and the diagram."""
 
 from __future__ import annotations
 
@@ -8,50 +8,50 @@ from typing import NamedTuple
 
 from testbed.check import Event, Verdict, check_events
 from testbed.explore.freeze import freeze
-from testbed.explore.process import Fire, Making, Receive, Say
-from testbed.explore.recorder import Answers, Destinations, Did, Recorder
-from testbed.explore.world import Step
+from testbed.explore.process import Factory, Fire, Receive, Say
+from testbed.explore.recorder import Answers, Destinations, Reaction, Recorder
+from testbed.explore.world import Transition
 from testbed.protocols import Message, MessageId, Place
 
-ENOUGH = 1_000  # steps after which a protocol that never rests is left alone
+ENOUGH = 1_000  # steps after which a protocol that never rests is stopped
 
 
 class Moment(NamedTuple):
-    """What happened to a process, and what it did."""
+    """A stimulus of a process, and what it did."""
 
     process: int
-    did: Did
+    did: Reaction
     sender: int | None = None
     received: MessageId | None = None
     timer: Hashable = None
 
     @property
     def delivered(self) -> list[MessageId]:
-        """What the application was given, in order."""
+        """The messages that the process delivered, in order."""
         return [act.name for act in self.did.events if act.kind == "deliver"]
 
     @property
     def multicast(self) -> list[MessageId]:
-        """What the application sent, in order."""
+        """The messages that the application multicast, in order."""
         return [act.name for act in self.did.events if act.kind == "send"]
 
 
 class Replay:
-    """Processes and channels that do what they are told, and remember it."""
+    """Processes and channels that are driven step by step, with all moments so far."""
 
-    def __init__(self, make: Making, places: Sequence[Place]) -> None:
+    def __init__(self, make: Factory, places: Sequence[Place]) -> None:
         self.moments: list[Moment] = []
         self.channels: defaultdict[tuple[int, int], deque[Message]] = defaultdict(deque)
         self._recorders = [Recorder(make(place)) for place in places]
         for process, recorder in enumerate(self._recorders):
             did = recorder.start()
-            if did != Did():
+            if did != Reaction():
                 self._add(Moment(process, did))
             if did.failure:
                 break
 
-    def play(self, path: Sequence[Step], messages: Sequence[Message]) -> None:
-        """Take the steps of a search, which knows messages by number."""
+    def play(self, path: Sequence[Transition], messages: Sequence[Message]) -> None:
+        """Take the transitions of a search, which knows messages by number."""
         for step in path:
             answers = step.outcome.answers
             match step.stimulus:
@@ -66,11 +66,11 @@ class Replay:
                     self.say(step.process, to, answers)
 
     def say(self, process: int, to: Destinations = None, answers: Answers = ()) -> None:
-        """A process multicasts."""
+        """Have a process multicast."""
         self._add(Moment(process, self._recorders[process].say(to, answers)))
 
     def hand_over(self, sender: int, peer: int, place: int = 0, answers: Answers = ()) -> None:
-        """A channel hands over its first message, or one further back."""
+        """Hand over the first message of a channel, or one further back."""
         queue = self.channels[sender, peer]
         message = queue[place]
         del queue[place]
@@ -78,12 +78,12 @@ class Replay:
         self._add(Moment(peer, did, sender, message.id))
 
     def fire(self, process: int, timer: Hashable, answers: Answers = ()) -> None:
-        """A timer runs out."""
+        """Let a timer expire."""
         did = self._recorders[process].fire(timer, answers)
         self._add(Moment(process, did, timer=timer))
 
     def finish(self, first: int = 0) -> None:
-        """Hand over all that is under way, to one process before the others; then the timers."""
+        """Hand over all that is in transit, to one process first; then let timers expire."""
         for _ in range(ENOUGH):
             busy = sorted(ends for ends, queue in self.channels.items() if queue)
             if busy:
@@ -95,7 +95,7 @@ class Replay:
             self.fire(*armed[0])
 
     def judge(self) -> Verdict:
-        """What the oracle says."""
+        """The verdict of the oracle."""
         logs: dict[int, list[Event]] = {p: [] for p in range(len(self._recorders))}
         for moment in self.moments:
             logs[moment.process] += [Event(kind, *name, to) for kind, name, to in moment.did.events]

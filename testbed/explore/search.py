@@ -1,4 +1,4 @@
-"""Breadth-first search through everything that can happen; no state is visited twice."""
+"""Breadth-first search through all states of a world; none is visited twice."""
 
 from __future__ import annotations
 
@@ -6,49 +6,49 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from testbed.explore.judge import Fault
-from testbed.explore.world import State, Step, World
+from testbed.explore.monitor import Mistake
+from testbed.explore.world import Transition, World, WorldState
 
-Progress = Callable[[float], None]  # is told how many levels are done
+LevelProgress = Callable[[float], None]  # called with the number of levels done
 STATES_PER_TICK = 1 << 12
 
 
 @dataclass
-class Found:
-    """What a search came to."""
+class SearchResult:
+    """The result of a search."""
 
     states: int = 0
     steps: int = 0
-    schedules: int = 0  # ways through the states from the beginning to an end
-    exact: bool = True  # else there are more schedules than could be counted
-    levels: int = 0  # multicasts, hand-overs and timers on the longest way
+    schedules: int = 0  # paths from the initial state to a final one
+    exact: bool = True  # whether all schedules were counted
+    levels: int = 0  # multicasts, receptions and timeouts on the longest path
     complete: bool = False
-    path: tuple[Step, ...] = ()  # a shortest way to something wrong
-    wrong: Fault | None = None
+    path: tuple[Transition, ...] = ()  # a shortest path to a mistake
+    wrong: Mistake | None = None
 
 
-def search(world: World, limit: int, progress: Progress) -> Found:
-    """Visit all states, or those up to the first that is wrong, or so many."""
+def search(world: World, limit: int, progress: LevelProgress) -> SearchResult:
+    """Visit all states, up to the first that is wrong, or up to a limit."""
     if world.wrong:
-        return Found(wrong=world.wrong)
+        return SearchResult(wrong=world.wrong)
     return _Search(world, limit, progress).run()
 
 
 class _Search:
-    """A state is reached after so many multicasts, hand-overs and timers: its level."""
+    """The level of a state is the number of multicasts, receptions and timeouts before it."""
 
-    def __init__(self, world: World, limit: int, progress: Progress) -> None:
+    def __init__(self, world: World, limit: int, progress: LevelProgress) -> None:
         self.world = world
         self.limit = limit
         self.progress = progress
-        self.found = Found()
-        self.came_from: dict[State, State | None] = {world.initial: None}
-        # the ways to each state of a level
-        self.levels: defaultdict[int, dict[State, int]] = defaultdict(dict)
+        self.found = SearchResult()
+        self.came_from: dict[WorldState, WorldState | None] = {world.initial: None}
+        # for each level: its states, and the number of paths to each
+        self.levels: defaultdict[int, dict[WorldState, int]] = defaultdict(dict)
         self.levels[0][world.initial] = 1
 
-    def run(self) -> Found:
-        """Level by level."""
+    def run(self) -> SearchResult:
+        """Visit the states level by level."""
         while self.levels:
             level = self.found.levels = min(self.levels)
             states = self.levels.pop(level)
@@ -60,13 +60,13 @@ class _Search:
         self.found.complete = True
         return self.found
 
-    def _visit(self, state: State, ways: int, level: int) -> bool:
-        """Whether the search is over."""
+    def _visit(self, state: WorldState, ways: int, level: int) -> bool:
+        """Visit a state; whether the search is over."""
         found, ended = self.found, True
         found.states += 1
         if wrong := self.world.lost(state):
             return self._wrong(wrong, state)
-        for step in self.world.steps(state):
+        for step in self.world.transitions(state):
             ended = False
             found.steps += 1
             if step.wrong:
@@ -76,22 +76,22 @@ class _Search:
             found.schedules += ways
         return len(self.came_from) > self.limit
 
-    def _reach(self, step: Step, before: State, ways: int, level: int) -> None:
+    def _reach(self, step: Transition, before: WorldState, ways: int, level: int) -> None:
         if step.state not in self.came_from:
             self.came_from[step.state] = before
             self.levels[level][step.state] = ways
         elif level in self.levels and step.state in self.levels[level]:
             self.levels[level][step.state] += ways
-            if not step.outcome.answers:  # the plainest way there is the one to show
+            if not step.outcome.answers:  # prefer to show a path without answers
                 self.came_from[step.state] = before
         else:
             self.found.exact = False
 
-    def _wrong(self, wrong: Fault, state: State, *last: Step) -> bool:
+    def _wrong(self, wrong: Mistake, state: WorldState, *last: Transition) -> bool:
         self.found.wrong = wrong
         path = list(last)
         while (before := self.came_from[state]) is not None:
-            path.insert(0, next(s for s in self.world.steps(before) if s.state == state))
+            path.insert(0, next(s for s in self.world.transitions(before) if s.state == state))
             state = before
         self.found.path = tuple(path)
         return True

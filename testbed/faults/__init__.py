@@ -1,4 +1,4 @@
-"""Faults by name, and the schedule that tells an engine when each begins and ends."""
+"""Faults by name, and the schedule by which an engine begins and ends each."""
 
 from testbed.faults.kinds import (
     FAULTS,

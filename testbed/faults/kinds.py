@@ -1,12 +1,12 @@
-"""Fault schedules: what goes wrong in a run, when, for how long; the same on every engine.
+"""The kinds of faults: what goes wrong in a run, when, and for how long; the same on every engine.
 
     [[fault]]
     kind = "loss"          # also duplication, reordering, slow, link-down, partition, crash, pause,
-                           # and leave and join, which are no faults but happen in the same way
+                           # and leave and join, which are no faults but are scheduled like them
     rate = 0.2
-    link = [3, 7]          # every link, if not given
-    at_ms = 10             # from the start, if not given
-    for_ms = 50            # to the end, if not given; a process that crashed starts again after it
+    link = [3, 7]          # default: every link
+    at_ms = 10             # default: from the start
+    for_ms = 50            # default: to the end; a process that crashed restarts after it
 
     [[fault]]
     kind = "crash"
@@ -15,12 +15,12 @@
 
     [[fault]]
     kind = "link-down"
-    per_s = 4              # at random: so often a second, on a link drawn from the seed
+    per_s = 4              # at random: 4 a second on average, each on a link drawn from the seed
     for_ms = 20
 
-An engine does seven things: set the condition of a link, kill a process, start it again, stop it for a
-while, let it go on, have it leave and join. ``FaultSchedule`` tells it when. Faults that overlap add
-up: a link is up when no fault holds it down, and its losses are independent.
+An engine can do seven things (``Actuator``): set the condition of a link; kill, restart, pause and
+resume a process; have it leave and join. ``FaultSchedule`` decides when. Overlapping faults add up: a
+link is up when no fault takes it down, and its losses are independent.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import networkx as nx
+from typing_extensions import override
 
 from testbed.protocols import NS_PER_MS
 
-Link = tuple[int, int]
+Edge = tuple[int, int]  # the nodes of a link, the smaller first
 
 
 class Condition(NamedTuple):
@@ -43,21 +44,21 @@ class Condition(NamedTuple):
     up: bool = True
     loss: float = 0.0
     duplication: float = 0.0
-    reordering: float = 0.0  # so large a share of the packets is late
-    late_ns: int = 0  # by so much
-    slowness: float = 1.0  # transmission takes so many times as long
+    reordering: float = 0.0  # the share of packets that are delayed by late_ns
+    late_ns: int = 0
+    slowness: float = 1.0  # a factor of the transmission time
 
 
 class Target(NamedTuple):
-    """Links or a process."""
+    """The links or the process that a fault affects."""
 
-    links: tuple[Link, ...] = ()
+    links: tuple[Edge, ...] = ()
     node: int = -1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trigger:
-    """When a node has delivered so many messages."""
+    """The moment at which a node has delivered a number of messages."""
 
     node: int
     delivered: int
@@ -65,7 +66,7 @@ class Trigger:
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """What all faults have in common: when, and for how long."""
+    """What all faults have in common: when they begin, and how long they last."""
 
     at_ms: float = 0.0
     for_ms: float | None = None
@@ -83,7 +84,7 @@ class Fault:
             raise ValueError("a fault has one of at_ms, per_s and when")
 
     def begins(self, duration: int, rng: random.Random) -> Iterator[int]:
-        """When it happens, if not by a trigger; at random it does as long as senders send."""
+        """When it begins, unless by a trigger; faults at random begin only while senders send."""
         at = self.at_ms * NS_PER_MS
         if self.per_s is None:
             yield round(at)
@@ -92,18 +93,18 @@ class Fault:
             yield int(at)
 
     def target(self, graph: nx.Graph[int], rng: random.Random) -> Target:
-        """What it happens to; what the file leaves open is drawn."""
+        """What it affects; what the file leaves open is drawn."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)
 class LinkFault(Fault):
-    """A fault of one link, or of all."""
+    """A fault of one link or of all links; with ``per_s`` each time of one drawn at random."""
 
-    link: Link | None = None
+    link: Edge | None = None
 
+    @override
     def target(self, graph: nx.Graph[int], rng: random.Random) -> Target:
-        """The link; at random it is one of them, else all."""
         links = sorted((min(edge), max(edge)) for edge in graph.edges)
         if self.link is not None:
             link = (min(self.link), max(self.link))
@@ -113,13 +114,13 @@ class LinkFault(Fault):
         return Target(links=tuple(links) if self.per_s is None else (rng.choice(links),))
 
     def worsen(self, condition: Condition) -> Condition:
-        """What becomes of a link's condition."""
+        """The condition of a link under this fault as well."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)
 class RatedFault(LinkFault):
-    """A fault that befalls so large a share of the packets."""
+    """A fault that affects a share of the packets."""
 
     rate: float
 
@@ -135,8 +136,8 @@ class Loss(RatedFault):
 
     kind: ClassVar[str] = "loss"
 
+    @override
     def worsen(self, condition: Condition) -> Condition:
-        """Independent of other losses."""
         return condition._replace(loss=1 - (1 - condition.loss) * (1 - self.rate))
 
 
@@ -146,22 +147,22 @@ class Duplication(RatedFault):
 
     kind: ClassVar[str] = "duplication"
 
+    @override
     def worsen(self, condition: Condition) -> Condition:
-        """Independent of others."""
         rate = 1 - (1 - condition.duplication) * (1 - self.rate)
         return condition._replace(duplication=rate)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reordering(RatedFault):
-    """Packets are late, so that others overtake them."""
+    """Packets are delayed by ``late_ms``, or the longest of overlapping delays, and overtaken."""
 
     late_ms: float = 10.0
 
     kind: ClassVar[str] = "reordering"
 
+    @override
     def worsen(self, condition: Condition) -> Condition:
-        """The longest delay counts."""
         rate = 1 - (1 - condition.reordering) * (1 - self.rate)
         late = max(condition.late_ns, round(self.late_ms * NS_PER_MS))
         return condition._replace(reordering=rate, late_ns=late)
@@ -169,7 +170,7 @@ class Reordering(RatedFault):
 
 @dataclass(frozen=True, kw_only=True)
 class Slow(LinkFault):
-    """Transmission takes several times as long."""
+    """Transmission takes ``factor`` times as long; overlapping factors multiply."""
 
     factor: float = 10.0
 
@@ -180,19 +181,19 @@ class Slow(LinkFault):
         if not 1 <= self.factor <= 1e6:
             raise ValueError(f"factor must be at least 1, not {self.factor}")
 
+    @override
     def worsen(self, condition: Condition) -> Condition:
-        """Factors multiply."""
         return condition._replace(slowness=condition.slowness * self.factor)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LinkDown(LinkFault):
-    """A link carries nothing; the network finds other ways if there are any."""
+    """A link carries nothing; the network routes around it if it can."""
 
     kind: ClassVar[str] = "link-down"
 
+    @override
     def worsen(self, condition: Condition) -> Condition:
-        """Down is down."""
         return condition._replace(up=False)
 
 
@@ -204,8 +205,8 @@ class Partition(LinkDown):
 
     kind: ClassVar[str] = "partition"
 
+    @override
     def target(self, graph: nx.Graph[int], rng: random.Random) -> Target:
-        """The links that cross."""
         inside = set(self.nodes)
         if strangers := sorted(inside - set(graph.nodes)):
             raise ValueError(f"there is no node {strangers[0]}")
@@ -217,7 +218,7 @@ class Partition(LinkDown):
 
 @dataclass(frozen=True, kw_only=True)
 class NodeFault(Fault):
-    """A fault of one process."""
+    """A fault of one process; with ``per_s`` each time of one drawn at random."""
 
     node: int | None = None
 
@@ -226,8 +227,8 @@ class NodeFault(Fault):
         if self.node is None and self.per_s is None:
             raise ValueError(f"a {self.kind} needs a node, or per_s to have them drawn")
 
+    @override
     def target(self, graph: nx.Graph[int], rng: random.Random) -> Target:
-        """The process; at random it is one of them."""
         node = rng.choice(sorted(graph.nodes)) if self.node is None else self.node
         if node not in graph:
             raise ValueError(f"there is no node {node}")
@@ -236,28 +237,28 @@ class NodeFault(Fault):
 
 @dataclass(frozen=True, kw_only=True)
 class Crash(NodeFault):
-    """A process is killed, and starts again after ``for_ms`` if that is given."""
+    """A process is killed, and restarted after ``for_ms`` if that is given."""
 
     kind: ClassVar[str] = "crash"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pause(NodeFault):
-    """A process stands still for a while."""
+    """A process is stopped for a while."""
 
     kind: ClassVar[str] = "pause"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Leave(NodeFault):
-    """A process leaves what its protocol keeps members of, and joins again after ``for_ms``."""
+    """A process leaves the membership that its protocol keeps, and joins again after ``for_ms``."""
 
     kind: ClassVar[str] = "leave"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Join(NodeFault):
-    """A process joins what its protocol keeps members of, and leaves again after ``for_ms``."""
+    """A process joins the membership that its protocol keeps, and leaves again after ``for_ms``."""
 
     kind: ClassVar[str] = "join"
 
@@ -265,15 +266,7 @@ class Join(NodeFault):
 FAULTS: dict[str, type[Fault]] = {
     fault.kind: fault
     for fault in (
-        Loss,
-        Duplication,
-        Reordering,
-        Slow,
-        LinkDown,
-        Partition,
-        Crash,
-        Pause,
-        Leave,
-        Join,
+        *(Loss, Duplication, Reordering, Slow, LinkDown, Partition),
+        *(Crash, Pause, Leave, Join),
     )
 }

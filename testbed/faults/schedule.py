@@ -1,4 +1,4 @@
-"""What goes wrong in a run and when: the faults of an experiment in order of time, for any engine."""
+"""The faults of a run in order of time, for any engine."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import networkx as nx
 from testbed.faults.kinds import (
     Condition,
     Crash,
+    Edge,
     Fault,
     Join,
     Leave,
-    Link,
     LinkFault,
     Pause,
     Target,
@@ -28,29 +28,29 @@ class Actuator(Interface):
     """What an engine can do to its network and processes."""
 
     def set_link(self, a: int, b: int, condition: Condition) -> None:
-        """From now on the link is like this; a < b."""
+        """Set the condition of a link; ``a`` < ``b``."""
 
     def kill(self, node: int) -> None:
-        """The process is gone at once, with all that it knew."""
+        """Kill the process; its state is lost."""
 
     def start(self, node: int) -> None:
-        """It begins anew, in its next incarnation."""
+        """Restart the process, in its next incarnation."""
 
     def pause(self, node: int) -> None:
-        """It does nothing until it is resumed; what arrives waits."""
+        """Stop the process until it is resumed; what arrives waits."""
 
     def resume(self, node: int) -> None:
-        """It goes on."""
+        """Let a paused process go on."""
 
     def leave(self, node: int) -> None:
-        """Its application asks the protocol to be a member no longer."""
+        """Have the application ask the protocol to leave its membership."""
 
     def join(self, node: int) -> None:
-        """Its application asks the protocol to become a member."""
+        """Have the application ask the protocol to join its membership."""
 
 
 class FaultSchedule:
-    """The faults of one run: those to come, and those that there are."""
+    """The faults of one run: those to come, and those in effect."""
 
     def __init__(
         self, faults: Iterable[Fault], graph: nx.Graph[int], rng: random.Random, duration: int
@@ -58,7 +58,7 @@ class FaultSchedule:
         self._due: list[tuple[int, int, bool, Fault, Target]] = []  # (when, order, begins, …)
         self._entries = 0
         self._triggers: defaultdict[int, list[tuple[int, Fault, Target]]] = defaultdict(list)
-        self._links: defaultdict[Link, list[LinkFault]] = defaultdict(list)
+        self._links: defaultdict[Edge, list[LinkFault]] = defaultdict(list)
         self._down: Counter[tuple[str, int]] = Counter()
         for fault in faults:
             if fault.when is not None:
@@ -71,15 +71,15 @@ class FaultSchedule:
                 self._push(at, True, fault, fault.target(graph, rng))
 
     def next(self) -> int | None:
-        """When something changes next, as far as is known."""
+        """When the next fault begins or ends, as far as is known."""
         return self._due[0][0] if self._due else None
 
     def awaited(self) -> frozenset[int]:
-        """The nodes whose deliveries may trigger a fault."""
+        """The nodes whose deliveries may still trigger a fault."""
         return frozenset(self._triggers)
 
     def advance(self, now: int, actuator: Actuator) -> None:
-        """Do all that is due."""
+        """Begin and end the faults that are due."""
         while self._due and self._due[0][0] <= now:
             at, _, begins, fault, target = heappop(self._due)
             self._change(begins, fault, target, actuator)
@@ -87,7 +87,7 @@ class FaultSchedule:
                 self._push(at + round(fault.for_ms * NS_PER_MS), False, fault, target)
 
     def delivered(self, node: int, count: int, now: int) -> None:
-        """A node has delivered so many messages by now; what that triggers is due at once."""
+        """Make the faults due that are triggered now that a node has delivered ``count`` messages."""
         waiting = self._triggers.get(node, [])
         for entry in [entry for entry in waiting if entry[0] <= count]:
             waiting.remove(entry)
@@ -108,7 +108,9 @@ class FaultSchedule:
             return
         key = (fault.kind, target.node)
         self._down[key] += 1 if begins else -1
-        if self._down[key] == int(begins):  # the first of them begins, or the last one ends
+        if self._down[key] == int(
+            begins
+        ):  # the first of overlapping faults begins, or the last ends
             onset, end = {
                 Crash.kind: (actuator.kill, actuator.start),
                 Pause.kind: (actuator.pause, actuator.resume),
@@ -119,7 +121,7 @@ class FaultSchedule:
 
 
 def condition_under(faults: Iterable[LinkFault]) -> Condition:
-    """What a link is like under these faults."""
+    """The condition of a link under these faults."""
     condition = Condition()
     for fault in faults:
         condition = fault.worsen(condition)

@@ -1,7 +1,7 @@
 """Deterministic fault testing: random experiments from seeds, and the smallest that goes wrong.
 
-``draw`` makes an experiment of a seed, ``trial`` simulates and judges it, ``shrink`` makes one that
-went wrong as small as it can. The result is an experiment file: ``testbed run`` repeats it exactly.
+``profiles`` draw an experiment from a seed, ``trial`` simulates and judges it, ``shrink`` reduces one
+that went wrong to a small one. The result is an experiment file, which ``testbed run`` repeats exactly.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import tomli_w
 
-from testbed.fuzz.draw import draw
+from testbed.fuzz.elements import Document
+from testbed.fuzz.profiles import draw
 from testbed.fuzz.shrink import Shrinker
 from testbed.fuzz.trial import Trial, attempt
-from testbed.fuzz.values import Document
 from testbed.protocols import PROTOCOLS, Protocol
 from testbed.protocols.broken import BROKEN
 
@@ -37,7 +37,7 @@ SEEDS_PER_BATCH = 20
 
 
 class Batch(NamedTuple):
-    """Seeds for one protocol, a piece of work."""
+    """Some seeds of one protocol, to be tried by one worker."""
 
     protocol: str
     seeds: range
@@ -45,7 +45,7 @@ class Batch(NamedTuple):
 
 @dataclass
 class Tally:
-    """What came of the seeds of one protocol."""
+    """The outcome of the seeds of one protocol."""
 
     protocol: str
     seeds: int = 0
@@ -55,7 +55,7 @@ class Tally:
     wrong: dict[int, str] = field(default_factory=dict)  # by seed: the kind of violation
 
     def add(self, other: Tally) -> None:
-        """Take in what came of other seeds."""
+        """Add the outcome of other seeds."""
         self.seeds += other.seeds
         self.messages += other.messages
         self.deliveries += other.deliveries
@@ -64,14 +64,14 @@ class Tally:
 
 
 class Example(NamedTuple):
-    """An experiment that goes wrong, and how."""
+    """An experiment that goes wrong, with its outcome."""
 
     document: Document
     trial: Trial
 
 
 def batches(protocols: Iterable[str], seeds: range) -> Iterator[Batch]:
-    """All work, in pieces."""
+    """All seeds of these protocols, in batches."""
     for name in protocols:
         for start in range(0, len(seeds), SEEDS_PER_BATCH):
             yield Batch(name, seeds[start : start + SEEDS_PER_BATCH])
@@ -92,7 +92,7 @@ def try_batch(batch: Batch) -> Tally:
 
 
 def shrunk(protocol: str, seed: int) -> Example:
-    """The smallest experiment that goes wrong as that of this seed does."""
+    """The smallest experiment found that goes wrong like that of this seed."""
     document = draw(_protocol(protocol), seed)
     wrong = _tried(document).wrong
     if wrong is None:
@@ -102,7 +102,7 @@ def shrunk(protocol: str, seed: int) -> Example:
 
 
 def write_example(example: Example, directory: Path) -> Path:
-    """Write an experiment file that says what is wrong with it."""
+    """Write an experiment file that begins with a comment on what goes wrong."""
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / f"{example.document['name'].removeprefix('fuzz-')}.toml"
     found = f"# {example.trial.sentence}\n"
@@ -117,5 +117,7 @@ def _protocol(name: str) -> type[Protocol]:
 def _tried(document: Document) -> Trial:
     trial = attempt(document)
     if trial is None:
-        raise AssertionError(f"{document['name']}: what was drawn cannot be tried")
+        raise AssertionError(
+            f"{document['name']}: no correct protocol promises to survive what was drawn"
+        )
     return trial

@@ -1,10 +1,9 @@
-"""Making an experiment that goes wrong as small as possible: delta debugging on its document.
+"""Makes an experiment that goes wrong as small as possible: delta debugging on its document.
 
-Every change is kept if the same kind of violation is still there: fewer messages (in halves, quarters
-and so on down to single ones), fewer faults, fewer nodes, and plain values for all that is left; at
-last, nothing that is left to chance, so that the other engines repeat it too. A smaller network has
-other delays, so some other seeds are tried for it as well. It ends when no change helps any more, or
-after so many trials.
+A change is kept if the same kind of violation still occurs: fewer messages (halves, quarters and so on
+down to single ones), fewer faults, fewer nodes, and default values for what is left; finally nothing
+that is left to chance, so that the other engines repeat it too. A smaller network has other delays, so
+some other seeds are tried for it as well. Shrinking ends when no change helps, or after ``TRIALS``.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ from copy import deepcopy
 from itertools import product
 from typing import Any
 
+from testbed.fuzz.elements import Document
 from testbed.fuzz.trial import attempt
-from testbed.fuzz.values import Document
 from testbed.workloads.script import without
 
 TRIALS = 3000
@@ -25,8 +24,8 @@ VARIED = {"delay_ms": [0.0, 10.0]}
 BEGINNINGS_MS = (0.1, 0.6, 1.1, 1.6, 2.1, 3.1, 5.1, 10.1, 20.1)
 LENGTHS_MS = (0.4, 1.4, 5.4, 20.4)
 
-# of each table the simplest first
-_PLAIN: dict[str, list[Any]] = {
+# The values that are tried for a table, the simplest first.
+_SIMPLE: dict[str, list[Any]] = {
     "channel": ["raw"],
     "links": [{"delay_ms": 1.0}, {"delay_ms": [0.0, 1.0]}, VARIED],
     "transport": [None],
@@ -35,7 +34,7 @@ _PLAIN: dict[str, list[Any]] = {
 
 
 class Shrinker:
-    """Holds the smallest experiment so far that goes wrong in a given way."""
+    """Holds the smallest experiment found so far that goes wrong in a given way."""
 
     def __init__(self, document: Document, wrong: str, trials: int = TRIALS) -> None:
         self.document = document
@@ -43,7 +42,7 @@ class Shrinker:
         self.left = trials
 
     def shrink(self) -> Document:
-        """The smallest that was found."""
+        """Shrink the experiment, and return the smallest one found."""
         before = None
         while before != self.document and self.left > 0:
             before = self.document
@@ -71,7 +70,7 @@ class Shrinker:
             size //= 2
 
     def _try_all(self, changes: Callable[[Document], Iterator[Document]]) -> None:
-        """Take the first change that helps, and look for more from there."""
+        """Keep the first change that still goes wrong, and look for more from there."""
         while any(self._keep(changed) for changed in changes(self.document)):
             pass
 
@@ -87,21 +86,21 @@ class Shrinker:
 
 
 def fewer_messages(document: Document, gone: Collection[int]) -> Document:
-    """Without these messages and the answers to them."""
+    """Drop these messages and the answers to them."""
     changed = deepcopy(document)
     changed["workload"]["send"] = without(document["workload"]["send"], gone)
     return changed
 
 
 def fewer_faults(document: Document) -> Iterator[Document]:
-    """Without one of the faults."""
+    """Drop one of the faults."""
     faults = document["fault"]
     for index in range(len(faults)):
         yield {**document, "fault": faults[:index] + faults[index + 1 :]}
 
 
 def fewer_nodes(document: Document) -> Iterator[Document]:
-    """Without one of the nodes, and all that has to do with it; as a complete graph, if need be."""
+    """Drop one of the nodes and all that names it; as a complete graph, if need be."""
     topology = document["topology"]
     nodes = topology.get("nodes") or topology["rows"] * topology["columns"]
     for gone in reversed(range(nodes)):
@@ -112,11 +111,11 @@ def fewer_nodes(document: Document) -> Iterator[Document]:
 
 
 def fewer_groups(document: Document) -> Iterator[Document]:
-    """Without one of the groups and all that is sent to it, or without one of its members."""
+    """Drop one of the groups and all messages to it, or one of its members."""
     members = document.get("groups", {}).get("members", {})
     send = document["workload"]["send"]
     for name, group in members.items():
-        to_it = [number for number, line in enumerate(send) if line.get("group") == name]
+        to_it = [number for number, message in enumerate(send) if message.get("group") == name]
         fewer = {other: group for other, group in members.items() if other != name}
         yield {**fewer_messages(document, to_it), "groups": {"model": "named", "members": fewer}}
         for gone in group:
@@ -125,7 +124,7 @@ def fewer_groups(document: Document) -> Iterator[Document]:
 
 
 def smaller_elsewhere(document: Document) -> Iterator[Document]:
-    """Without a node, a message or a fault, on links with other delays."""
+    """Drop a node, a message or a fault, and try links with other delays."""
     messages = range(len(document["workload"]["send"]))
     if document["fault"]:
         for seed in SEEDS_WITHOUT_FAULTS:
@@ -138,10 +137,10 @@ def smaller_elsewhere(document: Document) -> Iterator[Document]:
 
 
 def plain_values(document: Document) -> Iterator[Document]:
-    """With one of the tables made simpler."""
+    """Simplify one of the tables, or drop protocol settings."""
     nodes = document["topology"].get("nodes", 0)
     topologies = [complete(nodes), {"model": "line", "nodes": nodes}]
-    for table, values in {"topology": topologies, **_PLAIN}.items():
+    for table, values in {"topology": topologies, **_SIMPLE}.items():
         if table not in document:
             continue
         now = document[table]
@@ -156,7 +155,7 @@ def plain_values(document: Document) -> Iterator[Document]:
 
 
 def plain_script(document: Document) -> Iterator[Document]:
-    """With a message that is sent at the beginning or at a round time, to all, with no payload."""
+    """Send a message at the start or at a whole millisecond, to all, or without payload."""
     for index, line in enumerate(document["workload"]["send"]):
         simpler = [{k: v for k, v in line.items() if k != key} for key in ("payload_bytes", "to")]
         if at := line.get("at_ms"):
@@ -166,7 +165,7 @@ def plain_script(document: Document) -> Iterator[Document]:
 
 
 def plain_faults(document: Document) -> Iterator[Document]:
-    """With a fault that lasts to the end, begins at once, or befalls all links or all packets."""
+    """Let a fault last to the end, begin at the start, take a whole number, or affect all packets."""
     for index, fault in enumerate(document["fault"]):
         simpler = [{k: v for k, v in fault.items() if k != key} for key in ("for_ms", "at_ms")]
         for key in ("for_ms", "late_ms", "factor"):
@@ -179,9 +178,9 @@ def plain_faults(document: Document) -> Iterator[Document]:
 
 
 def certain_faults(document: Document) -> Iterator[Document]:
-    """With a fault that befalls all packets of a while, instead of some that are drawn.
+    """Let a fault affect all packets of a short period, instead of some that are drawn.
 
-    Engines draw differently. What happens for certain happens on all of them.
+    Engines draw differently; what is certain happens on all of them.
     """
     nodes = document["topology"].get("nodes", 0)
     links = [[a, b] for a in range(nodes) for b in range(a + 1, nodes)]
@@ -196,7 +195,7 @@ def certain_faults(document: Document) -> Iterator[Document]:
 
 
 def complete(nodes: int) -> dict[str, Any]:
-    """Everybody is joined to everybody."""
+    """A complete graph."""
     return {"model": "pure-random", "nodes": nodes, "edge_probability": 1.0}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from typing_extensions import override
@@ -12,27 +11,27 @@ from typing_extensions import override
 from testbed.check import Event, Verdict, check_events
 from testbed.engines.simulate.engine import RunEnded, Simulation
 from testbed.errors import UserError
-from testbed.experiment import Experiment, Scenario, parse
+from testbed.experiment import Scenario
 from testbed.faults import Crash
-from testbed.fuzz import members
-from testbed.fuzz.draw import promised
-from testbed.fuzz.values import Document
+from testbed.fuzz.elements import Document
+from testbed.fuzz.profiles import Profile, profile_of
+from testbed.fuzz.profiles.plain import resolved
 from testbed.node.log import Log
 from testbed.protocols import NS_PER_MS, MessageId
 from testbed.workloads.script import Script
 
-TICKS = 4  # of 32,768 events: what goes on for longer does not end
-TICKS_OF_THE_RESTLESS = 100  # their runs end by time
-TOO_MANY = 4  # times as many deliveries as can be due: so does what delivers this often
-UNFINISHED = {"loss", "gap"}  # prove nothing about what was stopped
+TICKS = 4  # progress reports, each of 32,768 events: a run with more counts as endless
+TICKS_IF_RESTLESS = 100  # the limit for a protocol that never rests, whose run ends by time
+DELIVERIES_MOST = 4  # times the deliveries that can be due: a run with more counts as endless
+UNFINISHED = {"loss", "gap"}  # violations that prove nothing about a run that was stopped
 
 
 class Trial(NamedTuple):
-    """What came of an experiment; ``wrong`` is a kind of violation, or one of these:
+    """The outcome of an experiment; ``wrong`` is a kind of violation, or one of these:
 
     - "error": the protocol raised an exception;
-    - "endless": it does not end;
-    - "unrepaired": long after all faults something is not delivered to a member, or cannot be sent.
+    - "endless": the run does not end;
+    - "unrepaired": long after all faults a message is not delivered to a member, or cannot be sent.
     """
 
     wrong: str | None
@@ -43,7 +42,7 @@ class Trial(NamedTuple):
 
 
 class MemoryLog(Log):
-    """Events as the oracle takes them, instead of a file; full after so many deliveries."""
+    """A log in memory, of events as the oracle takes them, with a limit on deliveries."""
 
     def __init__(self, most: int) -> None:
         self.events: defaultdict[int, list[Event]] = defaultdict(list)
@@ -90,22 +89,23 @@ class MemoryLog(Log):
 
 
 def attempt(document: Document) -> Trial | None:
-    """Run an experiment; None if there is no such one, or if no protocol promises to survive it."""
+    """Run an experiment; None if it is invalid or no correct protocol promises to survive it."""
     try:
-        experiment = parse(document, Path(document["name"]))[0]
-        scenario = Scenario.of(experiment)
-        return _attempt(scenario) if promised(experiment, scenario.network) else None
+        scenario = resolved(document)
+        profile = profile_of(scenario.experiment.protocol)
+        return _attempt(scenario, profile) if profile.promised(scenario) else None
     except UserError:
         return None
 
 
-def _attempt(scenario: Scenario) -> Trial:
+def _attempt(scenario: Scenario, profile: Profile) -> Trial:
     experiment, network = scenario.experiment, scenario.network
     assert isinstance(experiment.workload, Script)
     due = len(experiment.workload.send) * network.processes
-    again = 1 + sum(isinstance(f, Crash) and f.for_ms is not None for f in experiment.faults)
-    log = MemoryLog(most=TOO_MANY * due * again**2)  # who starts again may answer again
-    ticks, most = 0, TICKS if experiment.protocol.rests else TICKS_OF_THE_RESTLESS
+    # A process that restarts may answer again what it has answered before.
+    restarts = sum(isinstance(f, Crash) and f.for_ms is not None for f in experiment.faults)
+    log = MemoryLog(most=DELIVERIES_MOST * due * (1 + restarts) ** 2)
+    ticks, most = 0, TICKS if experiment.protocol.rests else TICKS_IF_RESTLESS
 
     def progress(stage: str, done: int, of: int) -> None:
         nonlocal ticks
@@ -128,8 +128,9 @@ def _attempt(scenario: Scenario) -> Trial:
     )
     if wrong is None:
         wrong, sentence = _judge(verdict, endless=log.left < 0 or ticks >= most)
-    if wrong is None and experiment.protocol.repairs:
-        wrong, sentence = _unrepaired(experiment, simulation, log.events)
+    repair_ms = profile.repair_ms(experiment.settings)
+    if wrong is None and repair_ms is not None:
+        wrong, sentence = _unrepaired(repair_ms, simulation, log.events)
     return Trial(wrong, sentence, verdict.messages, verdict.deliveries, len(experiment.faults))
 
 
@@ -137,18 +138,18 @@ def _judge(verdict: Verdict, endless: bool) -> tuple[str | None, str]:
     for kind in verdict.faults:
         if not (endless and kind in UNFINISHED):
             return kind, verdict.explain(1)[1]
-    return ("endless", "it does not end") if endless else (None, "")
+    return ("endless", "the run does not end") if endless else (None, "")
 
 
 def _unrepaired(
-    experiment: Experiment, simulation: Simulation, events: Mapping[int, list[Event]]
+    repair_ms: float, simulation: Simulation, events: Mapping[int, list[Event]]
 ) -> tuple[str | None, str]:
-    """Whether all who are members in the end can send, and have what was sent long after all faults.
+    """Check that all final members can send, and delivered what was sent long after all faults.
 
-    The oracle, which knows no time, can ask less of one that has left and joined or started again.
+    The oracle, which knows no time, asks less of a process that has rejoined or restarted.
     """
     changed = simulation.faults.latest if simulation.faults else 0
-    quiet = changed + members.repair_ms(experiment.settings) * NS_PER_MS
+    quiet = changed + repair_ms * NS_PER_MS
     here = [n for n in range(len(simulation.nodes)) if _is_member(events[n])]
     got = {n: {(e.source, e.seq) for e in events[n] if e.event == "deliver"} for n in here}
     for node in here:
@@ -158,12 +159,13 @@ def _unrepaired(
             for peer in here if e.event == "send" and e.t >= quiet else ():
                 if (e.to is None or peer in e.to) and (e.source, e.seq) not in got[peer]:
                     name = f"m({e.source},{e.seq})"
-                    told = f"node {peer} never delivered {name}, sent long after all faults"
-                    return "unrepaired", told
+                    return "unrepaired", (
+                        f"node {peer} never delivered {name}, sent long after all faults"
+                    )
     return None, ""
 
 
 def _is_member(events: Sequence[Event]) -> bool:
-    """Whether a node is neither dead nor has left."""
+    """Whether a node has neither crashed nor left, or has come back."""
     last = [e.event for e in events if e.event in ("crash", "restart", "leave", "join")]
     return not last or last[-1] in ("restart", "join")

@@ -1,1 +1,1 @@
-"""Packets: how messages are framed, captured, stored as pcap and decoded."""
+"""Packets: how messages are framed, captured, stored as pcap files and decoded."""

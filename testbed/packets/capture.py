@@ -1,10 +1,10 @@
 """Captures what crosses the links, from the kernel's ring to pcap files, with no Python in between.
 
-One libpcap socket on all interfaces, opened through scapy's bindings, sees each packet as it comes in
+One libpcap socket on all interfaces, opened through scapy's bindings, sees each packet as it arrives
 at a switch port, and libpcap's own dumper writes it: a Python loop over packets would lose some. The
-link type is Linux cooked v2, which names the interface, so that a packet's link and direction can be
-told from the file alone; times are in nanoseconds. Files are begun anew at a size limit, so that
-readers have parts to share out. What the kernel dropped for want of room is counted and reported.
+link type is Linux cooked v2, which names the interface, so that the file alone tells a packet's link
+and direction; times are in nanoseconds. At a size limit the next file is begun, so that readers can
+work in parallel. Packets that the kernel dropped because the ring was full are counted and reported.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from typing import Any
 from scapy.libs import winpcapy
 
 from testbed.errors import UserError
+from testbed.packets.headers import LINKTYPE_LINUX_SLL2
 
 pcap: Any = winpcapy  # scapy's name for libpcap, on Linux too
 
-NANOSECONDS = 1
-LINUX_SLL2 = 276
-BUFFER_BYTES = 64 << 20
+PRECISION_NANO = 1  # PCAP_TSTAMP_PRECISION_NANO
+RING_BYTES = 64 << 20
 BLOCK_MS = 100  # the kernel hands over what it has at least this often
 SNAPLEN = 65_535
 
 
 @dataclass(frozen=True)
 class CaptureCounts:
-    """What libpcap counted."""
+    """Packets that libpcap counted."""
 
     captured: int
     dropped: int
 
 
 class Capture:
-    """A process that captures while the context lasts; ``counts`` are there afterwards."""
+    """A process that captures while the context lasts; afterwards there are ``counts``."""
 
     def __init__(self, directory: Path, packet_filter: str, file_bytes: int = 32 << 20) -> None:
         self.directory = directory
@@ -59,7 +59,7 @@ class Capture:
         if self._pid == 0:
             os.close(answer_in)
             os.close(stop_out)
-            _be_the_capture(self, stop_in, answer_out)
+            _capture_and_exit(self, stop_in, answer_out)
         os.close(answer_out)
         os.close(stop_in)
         self._stop, self._answer = stop_out, os.fdopen(answer_in)
@@ -79,14 +79,14 @@ class Capture:
             raise UserError(f"the capture into {self.directory} died before its end")
 
     def _end(self) -> str:
-        os.close(self._stop)  # the capture sees the end of this pipe, also if we are killed
+        os.close(self._stop)  # the capture sees EOF, also if this process is killed
         with self._answer:
             answer = self._answer.read()
         os.waitpid(self._pid, 0)
         return answer
 
 
-def _be_the_capture(capture: Capture, stop: int, answer: int) -> None:
+def _capture_and_exit(capture: Capture, stop: int, answer: int) -> None:
     status = 1
     try:
         try:
@@ -110,16 +110,16 @@ def _open(packet_filter: str) -> Any:
         raise OSError(errors.value.decode(errors="replace"))
     pcap.pcap_set_snaplen(handle, SNAPLEN)
     pcap.pcap_set_timeout(handle, BLOCK_MS)
-    pcap.pcap_set_buffer_size(handle, BUFFER_BYTES)
+    pcap.pcap_set_buffer_size(handle, RING_BYTES)
     set_precision = pcap._lib.pcap_set_tstamp_precision
     set_precision.argtypes = [ctypes.POINTER(pcap.pcap_t), c_int]
-    if set_precision(handle, NANOSECONDS) != 0:
-        raise OSError("this libpcap has no time stamps in nanoseconds")
+    if set_precision(handle, PRECISION_NANO) != 0:
+        raise OSError("this libpcap has no timestamps in nanoseconds")
     program = pcap.bpf_program()
     rules = c_char_p(packet_filter.encode())
     steps: tuple[Callable[[], int], ...] = (
         lambda: pcap.pcap_activate(handle),
-        lambda: pcap.pcap_set_datalink(handle, LINUX_SLL2),
+        lambda: pcap.pcap_set_datalink(handle, LINKTYPE_LINUX_SLL2),
         lambda: pcap.pcap_compile(handle, byref(program), rules, 1, 0),
         lambda: pcap.pcap_setfilter(handle, byref(program)),
         lambda: pcap.pcap_setnonblock(handle, 1, errors),

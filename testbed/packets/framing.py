@@ -12,16 +12,16 @@ from typing import Literal
 
 Framing = Literal["udp", "bare"]
 
-ETHERNET, IP, UDP = 14, 20, 8
+ETHERNET_BYTES, IP_BYTES, UDP_BYTES = 14, 20, 8
 
 
 @cache
 def frames(message_bytes: int, mtu: int, framing: Framing) -> tuple[int, ...]:
-    """Bytes on the link of each packet that a message of that size travels as."""
+    """The bytes on the link of each packet of a message."""
     if framing == "bare":
         room, left, header = mtu, message_bytes, 0
     else:  # fragments are cut at multiples of eight bytes
-        room, left, header = mtu - IP, message_bytes + UDP, ETHERNET + IP
+        room, left, header = mtu - IP_BYTES, message_bytes + UDP_BYTES, ETHERNET_BYTES + IP_BYTES
         if left > room:
             room -= room % 8
     sizes = []

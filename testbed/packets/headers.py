@@ -1,8 +1,8 @@
-"""The columns of captured packets, decoded in bulk from the headers that they begin with.
+"""The columns of captured packets, decoded in bulk from the packets' headers.
 
-Headers of all packets of a block are copied side by side, one layer at a time and only when a column
-needs it; then a column is one strided view. A packet that has no such header, or of which too little
-was captured, has a null there.
+The headers of all packets of a block are copied into one array, a layer at a time and only when a
+column needs it; a column is then a strided view of that array. A packet without such a header, or of
+which too little was captured, has a null in the column.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from socket import IPPROTO_UDP
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,14 +23,14 @@ Columns = dict[str, "np.ma.MaskedArray[Any, Any]"]
 Rows = NDArray[np.void]
 Flags = NDArray[np.bool_]
 
-ETHERNET, LINUX_SLL, LINUX_SLL2 = 1, 113, 276
-PAD = 256  # more than record, link, IP and UDP header and ours have together
-IPV4, VLAN, UDP = 0x0800, 0x8100, 17
+LINKTYPE_ETHERNET, LINKTYPE_LINUX_SLL, LINKTYPE_LINUX_SLL2 = 1, 113, 276
+PAD = 256  # bytes: more than all headers of a packet together, the wire format's included
+ETHERTYPE_IPV4, ETHERTYPE_VLAN = 0x0800, 0x8100
 CONTROL_MOST = 65_507  # bytes of a UDP datagram
 
 
-class Link(NamedTuple):
-    """A link type's header."""
+class LinkType(NamedTuple):
+    """A link type of libpcap, and the layout of its header."""
 
     name: str
     header: np.dtype[Any]
@@ -40,10 +41,12 @@ def _layout(size: int, **fields: tuple[str, int]) -> np.dtype[Any]:
     return np.dtype({"names": [*fields], "formats": formats, "offsets": offsets, "itemsize": size})
 
 
-LINKS = {
-    ETHERNET: Link("Ethernet", _layout(14, protocol=(">u2", 12))),
-    LINUX_SLL: Link("Linux SLL", _layout(16, protocol=(">u2", 14), direction=(">u2", 0))),
-    LINUX_SLL2: Link(
+LINK_TYPES = {
+    LINKTYPE_ETHERNET: LinkType("Ethernet", _layout(14, protocol=(">u2", 12))),
+    LINKTYPE_LINUX_SLL: LinkType(
+        "Linux SLL", _layout(16, protocol=(">u2", 14), direction=(">u2", 0))
+    ),
+    LINKTYPE_LINUX_SLL2: LinkType(
         "Linux SLL2",
         _layout(20, protocol=(">u2", 0), interface=(">u4", 4), direction=("u1", 10)),
     ),
@@ -62,7 +65,7 @@ UDP_HEADER = _layout(8, source=(">u2", 0), destination=(">u2", 2), length=(">u2"
 
 
 def _wire_layout() -> np.dtype[Any]:
-    """The wire format's own structure, for NumPy."""
+    """The header of the wire format as a NumPy type."""
     kinds = {"s": "S", "x": "V", "B": "u1", "H": ">u2", "I": ">u4", "Q": ">u8"}
     names = iter(("magic", "version", *Header._fields))
     fields = re.findall(r"(\d*)([a-zA-Z])", HEADER.format)
@@ -77,13 +80,13 @@ WIRE_HEADER = _wire_layout()
 
 
 def rows(data: bytearray, at: NDArray[np.int64], layout: np.dtype[Any]) -> Rows:
-    """The headers at these places, side by side."""
+    """The headers at these offsets, as one array."""
     everywhere = np.ndarray(len(data) - layout.itemsize + 1, f"V{layout.itemsize}", data, 0, (1,))
     return everywhere[at].view(layout)
 
 
 class Headers:
-    """The headers of many packets."""
+    """The headers of a block of packets, layer by layer."""
 
     def __init__(
         self,
@@ -91,13 +94,13 @@ class Headers:
         at: NDArray[np.int64],
         record: np.dtype[Any],
         nanoseconds: int,
-        link: Link,
+        link_type: LinkType,
         lost: NDArray[np.int64],
     ) -> None:
         self.data = data
         self.nanoseconds = nanoseconds
         self.lost = lost
-        self.layout = link.header
+        self.layout = link_type.header
         self.record = rows(data, at, record)
         self._frame_at = at + record.itemsize
         self._captured = self._frame_at + self.record["captured"]
@@ -108,35 +111,35 @@ class Headers:
 
     @cached_property
     def link(self) -> Rows:
-        """As the link type has it."""
+        """The link-layer header."""
         return rows(self.data, self._frame_at, self.layout)
 
     @cached_property
     def has_link(self) -> Flags:
-        """Enough was captured."""
+        """Whether the link-layer header was captured as a whole."""
         return self._there(self._frame_at, self.layout)
 
     @cached_property
     def _ip(self) -> tuple[Rows, NDArray[np.int64], Flags]:
         protocol = self.link["protocol"]
         at = self._frame_at + self.layout.itemsize
-        tagged = np.flatnonzero(protocol == VLAN)
+        tagged = np.flatnonzero(protocol == ETHERTYPE_VLAN)
         if len(tagged):
             protocol = protocol.copy()
             protocol[tagged] = rows(self.data, at[tagged] + 2, np.dtype(">u2"))
             at[tagged] += 4
         header = rows(self.data, at, IP_HEADER)
-        is_ip = (protocol == IPV4) & (header["version"] - np.uint8(0x45) <= 0x0A)
+        is_ip = (protocol == ETHERTYPE_IPV4) & (header["version"] - np.uint8(0x45) <= 0x0A)
         return header, at, is_ip & self._there(at, IP_HEADER)
 
     @property
     def ip(self) -> Rows:
-        """IPv4."""
+        """The IPv4 header."""
         return self._ip[0]
 
     @property
     def has_ip(self) -> Flags:
-        """It is IPv4, and enough was captured."""
+        """Whether the packet is IPv4 and its header was captured as a whole."""
         return self._ip[2]
 
     @cached_property
@@ -144,18 +147,18 @@ class Headers:
         header, at, is_ip = self._ip
         ip_bytes = (header["version"] & np.uint8(15)).astype(np.int64) * 4
         at = at + ip_bytes
-        is_udp = is_ip & (header["protocol"] == UDP) & (header["fragment"] & 0x1FFF == 0)
+        is_udp = is_ip & (header["protocol"] == IPPROTO_UDP) & (header["fragment"] & 0x1FFF == 0)
         is_udp &= header["length"] >= ip_bytes + UDP_HEADER.itemsize
         return rows(self.data, at, UDP_HEADER), at, is_udp & self._there(at, UDP_HEADER)
 
     @property
     def udp(self) -> Rows:
-        """UDP."""
+        """The UDP header."""
         return self._udp[0]
 
     @property
     def has_udp(self) -> Flags:
-        """It is UDP, the first or only fragment, and enough was captured."""
+        """Whether this is UDP, the first or only fragment, and its header was captured as a whole."""
         return self._udp[2]
 
     @cached_property
@@ -170,16 +173,16 @@ class Headers:
 
     @property
     def wire(self) -> Rows:
-        """Ours."""
+        """The header of the testbed's wire format."""
         return self._wire[0]
 
     @property
     def has_wire(self) -> Flags:
-        """It is one of our messages, and enough was captured."""
+        """Whether the datagram is a message of the testbed, its header captured as a whole."""
         return self._wire[1]
 
     def column(self, name: str) -> np.ma.MaskedArray[Any, Any]:
-        """One of ``COLUMNS``."""
+        """The values of one of ``COLUMNS``; nulls are masked."""
         column = COLUMNS[name]
         if column.layer == "link" and name not in (self.layout.names or ()):
             return np.ma.MaskedArray(np.zeros(len(self.lost), column.type), True)
@@ -191,7 +194,7 @@ class Headers:
 
 @dataclass(frozen=True)
 class Column:
-    """A column's type, the header that it is null without, and its values."""
+    """A column's type, the header without which it is null, and how to compute its values."""
 
     type: DTypeLike
     layer: str | None

@@ -1,10 +1,11 @@
 """Reads captures in bulk: finds the records of a pcap file, splits it, decodes packets into columns.
 
-A pcap file has no marks between its records: each header only says how long its record is. To begin
-in the middle, all offsets of a stretch as long as the longest record are tried, and those stay whose
-chain of well-formed headers goes on and on. The true chain is always among them, so a place that all
-of them come through is a true one. Where there is none, because a payload looks like a capture, the
-records are walked from the last known place. After damage the same search finds the next record.
+A pcap file has no separators between its records: each header only says how long its record is. To
+begin in the middle, every offset of a window as long as the longest record is tried, and those are
+kept from which a chain of well-formed headers leads to the end of the data. The true chain is always
+among them, so an offset that all chains have in common begins a record. Where there is none, because a
+payload looks like a capture, the records are walked from the last known offset. After a damaged record
+the same search finds the next one.
 
 A header is well-formed if its fraction of a second is less than a second, and if it captured no more
 than the packet's length, which is at least a byte and at most ``LONGEST``.
@@ -24,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from testbed.errors import UserError
-from testbed.packets.headers import COLUMNS, LINKS, LINUX_SLL2, PAD, Columns, Headers, rows
+from testbed.packets.headers import LINK_TYPES, LINKTYPE_LINUX_SLL2, PAD, Columns, Headers, rows
 
 FILE_HEADER = struct.Struct("IHHiIII")
 RECORD = np.dtype([("seconds", "u4"), ("fraction", "u4"), ("captured", "u4"), ("length", "u4")])
@@ -42,26 +43,26 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Part:
-    """A stretch of a capture, from the beginning of a record to that of another, or the end."""
+class PcapPart:
+    """A byte range of a file, from the beginning of a record to that of another, or the end."""
 
     start: int
     end: int
-    lost: int = 0  # bytes before the start that could not be read
+    lost: int = 0  # unreadable bytes before the start
 
 
 @dataclass(frozen=True)
-class Capture:
+class PcapFile:
     """A pcap file whose header has been read."""
 
     path: str
     size: int
-    order: Literal["<", ">"]  # of bytes
-    fractions: int  # in a second
+    order: Literal["<", ">"]  # byte order
+    fractions: int  # in a second: microseconds or nanoseconds
     link: int
 
     def read(self, at: int, size: int) -> bytearray:
-        """The bytes at a place, and some zeros; what the file has no more is zero too."""
+        """The bytes at an offset, followed by ``PAD`` zeros; bytes beyond the end are zero too."""
         data = bytearray(size + PAD)
         with open(self.path, "rb") as file:
             file.seek(at)
@@ -69,7 +70,7 @@ class Capture:
         return data
 
     def well_formed(self, data: bytearray, at: Offsets) -> NDArray[np.bool_]:
-        """Which of these places in the data look like a record's header."""
+        """Which of these offsets in the data look like a record's header."""
         header = rows(data, at, RECORD.newbyteorder(self.order))
         return self._plausible(header["fraction"], header["captured"], header["length"])
 
@@ -84,7 +85,7 @@ class Capture:
         )
 
     def walk(self, data: bytearray) -> tuple[list[int], int]:
-        """Places of the headers in the data if a record begins at its start, and where they lead."""
+        """Offsets of the headers in data that begins with a record, and where the last record ends."""
         captured = struct.Struct(self.order + "I").unpack_from
         last = len(data) - PAD - RECORD.itemsize
         found = []
@@ -95,7 +96,7 @@ class Capture:
         return found, at
 
     def chains(self, start: int, size: int) -> dict[int, int]:
-        """Where well-formed headers are in a stretch, and where each leads; only lasting chains."""
+        """Offsets of well-formed headers in a range, each with the next one; only unbroken chains."""
         size = min(size, self.size - start)
         data = self.read(start, size)
         count = max(0, size - RECORD.itemsize + 1)
@@ -111,10 +112,11 @@ class Capture:
         return lasting
 
     def boundary(self, start: int, stop: int, known: int | None = None) -> int | None:
-        """A place from ``start`` on where a record begins that ends by ``stop``, if there is one.
+        """The offset of a record at or after ``start`` that ends by ``stop``, if there is one.
 
-        With a ``known`` place before it, one that is certain unless the file is damaged; where the
-        chains leave a doubt, the records are walked from there. Without, the first that is likely.
+        With the ``known`` offset of an earlier record the answer is certain unless the file is
+        damaged: where the chains are ambiguous, the records are walked from there. Without it, the
+        answer is the first likely one.
         """
         while start < stop:
             window = start + RECORD.itemsize + CAPTURED_MOST
@@ -131,7 +133,7 @@ class Capture:
         return None
 
     def _search(self, start: int, window: int) -> tuple[dict[int, int], list[int], int | None]:
-        """Chains from a place on, where those in the window begin, and where they all meet."""
+        """The chains from an offset on, where those in the window begin, and where they all meet."""
         reach = REACH_LEAST
         while True:
             chains = self.chains(start, reach)
@@ -142,7 +144,7 @@ class Capture:
             reach *= 4
 
     def _walk_to(self, at: int, goal: int) -> int | None:
-        """The first record from the goal on, walking from a known one; None after damage."""
+        """The first record at or after the goal, walking from a known one; None if one is damaged."""
         while at < goal:
             data = self.read(at, min(BLOCK_BYTES, self.size - at))
             found, leads = self.walk(data)
@@ -151,16 +153,15 @@ class Capture:
             at += next((place for place in found if at + place >= goal), leads)
         return at if at < self.size else None
 
-    def parts(self, part_bytes: int) -> list[Part]:
-        """Parts of about so many bytes, each with a packet in it; together they are the file."""
+    def parts(self, part_bytes: int) -> list[PcapPart]:
+        """The file in parts of about ``part_bytes``, each with at least one packet."""
         header = FILE_HEADER.size
         first = header if self._end(header) else self.boundary(header + 1, self.size)
         if first is None:
             return []
         starts = [first]
-        last = (
-            self.size - RECORD.itemsize - CAPTURED_MOST
-        )  # later it may be the end that comes next
+        # A part that began later might contain the end of a record only.
+        last = self.size - RECORD.itemsize - CAPTURED_MOST
         for nominal in range(first + part_bytes, last + 1, part_bytes):
             if nominal >= self._end(starts[-1]):
                 found = self.boundary(nominal, self.size, starts[-1])
@@ -169,20 +170,20 @@ class Capture:
                 starts.append(found)
         ends = [*starts[1:], self.size]
         lost = [first - header] + [0] * len(ends)
-        return [Part(*part) for part in zip(starts, ends, lost, strict=False)]
+        return [PcapPart(*part) for part in zip(starts, ends, lost, strict=False)]
 
     def _end(self, at: int) -> int:
-        """Where a record ends, or 0 if there is none, or only a piece of one."""
+        """Where the record at an offset ends; 0 if there is none, or if it is cut short."""
         data = self.read(at, RECORD.itemsize)
         _, leads = self.walk(data)
         whole = self.well_formed(data, np.zeros(1, np.int64))[0] and at + leads <= self.size
         return at + leads if whole else 0
 
-    def records(self, part: Part) -> Iterator[tuple[bytearray, Offsets, Offsets]]:
-        """The part in blocks: bytes, the places of records in them, and bytes lost beside each.
+    def records(self, part: PcapPart) -> Iterator[tuple[bytearray, Offsets, Offsets]]:
+        """The part in blocks: bytes, the offsets of records in them, and bytes lost next to each.
 
-        The last two records of a block come with the next: a record counts when the next is seen to
-        be well-formed, and so there always is one before it that can be charged with what is lost.
+        The last two records of a block are repeated in the next: a record counts only once its
+        successor is known to be well-formed, so there always is one to which a loss can be charged.
         """
         at, lost = part.start, part.lost
         while at < part.end:
@@ -208,8 +209,8 @@ class Capture:
             yield data, places[:keep], beside
             at = onward
 
-    def _beyond(self, part: Part, at: int, sound: list[int], bad: int) -> tuple[int, int, int]:
-        """After damage: how many records stay, how many bytes are lost, and where to go on.
+    def _beyond(self, part: PcapPart, at: int, sound: list[int], bad: int) -> tuple[int, int, int]:
+        """After damage: the number of sound records, the bytes lost, and the offset to resume at.
 
         The last record before the damage may itself be the one whose length is wrong.
         """
@@ -219,17 +220,17 @@ class Capture:
         onward = part.end if found is None else found
         return len(sound), onward - at - bad, onward
 
-    def columns(self, part: Part, names: Sequence[str]) -> Iterator[Columns]:
-        """The part's packets as columns, some thousand packets at a time; nulls are masked."""
+    def columns(self, part: PcapPart, names: Sequence[str]) -> Iterator[Columns]:
+        """The part's packets as columns, block by block; nulls are masked."""
         record = RECORD.newbyteorder(self.order)
         nanoseconds = 1_000_000_000 // self.fractions
         for data, places, lost in self.records(part):
-            headers = Headers(data, places, record, nanoseconds, LINKS[self.link], lost)
+            headers = Headers(data, places, record, nanoseconds, LINK_TYPES[self.link], lost)
             yield {name: headers.column(name) for name in names}
 
 
 def _meeting(chains: dict[int, int], first: list[int]) -> int | None:
-    """The first place through which all the chains come that begin at these places."""
+    """The first offset common to all chains that begin at these offsets."""
     through = dict.fromkeys(first, 1)
     for at in sorted(chains):
         if through.get(at) == len(first):
@@ -239,8 +240,8 @@ def _meeting(chains: dict[int, int], first: list[int]) -> int | None:
     return None
 
 
-def open_capture(path: Path | str) -> Capture:
-    """Read a file's header; a UserError says what is wrong with it."""
+def open_capture(path: Path | str) -> PcapFile:
+    """Open a pcap file by reading its header; a ``UserError`` says what is wrong with it."""
     try:
         with open(path, "rb") as file:
             header = file.read(FILE_HEADER.size)
@@ -258,19 +259,18 @@ def open_capture(path: Path | str) -> Capture:
     magic, *_, link = struct.unpack(order + FILE_HEADER.format, header)
     if magic not in MAGICS:
         raise UserError(f"{path}: not a nanosecond capture nor one in microseconds (pcap)")
-    link &= 0xFFFF  # above are flags
-    if link not in LINKS:
-        known = ", ".join(f"{name} ({number})" for number, (name, *_) in LINKS.items())
+    link &= 0xFFFF  # the upper bits are flags
+    if link not in LINK_TYPES:
+        known = ", ".join(f"{name} ({number})" for number, (name, *_) in LINK_TYPES.items())
         raise UserError(f"{path}: packets of link type {link}; known are {known}")
-    return Capture(str(path), size, order, MAGICS[magic], link)
+    return PcapFile(str(path), size, order, MAGICS[magic], link)
 
 
-def open_captures(paths: Iterable[Path | str]) -> list[Capture]:
+def open_captures(paths: Iterable[Path | str]) -> list[PcapFile]:
     """The captures that files, directories and globs name; in a directory those named ``*.pcap``.
 
-    Each must be a capture. Only where a directory or a glob has a file that is too short for a
-    header, because nothing was captured before something was stopped, a warning tells that it is
-    left out.
+    Each must be a capture. Only a file in a directory or a glob that is too short for a header, left
+    by a capture that was stopped before it wrote anything, is skipped with a warning.
     """
     captures = []
     for path in paths:
@@ -283,7 +283,7 @@ def open_captures(paths: Iterable[Path | str]) -> list[Capture]:
             raise UserError(f"{path}: no captures; was the run emulated to its end?")
         for file in files:
             if Path(file).stat().st_size < FILE_HEADER.size:
-                log.warning("%s: left out, it is too short for a capture", file)
+                log.warning("%s: left out: it is too short for a capture", file)
             else:
                 captures.append(open_capture(file))
     return captures
@@ -291,15 +291,15 @@ def open_captures(paths: Iterable[Path | str]) -> list[Capture]:
 
 @dataclass(frozen=True)
 class Packets:
-    """Columns: when and where a packet came in, and what its IP header says."""
+    """Columns: when and at which interface a packet arrived, and what its IP header says."""
 
     time: Offsets  # nanoseconds since 1970
-    interface: Offsets  # the kernel's number of the interface
-    length: Offsets  # of the IP packet
-    source: Offsets  # IP addresses, as numbers
+    interface: Offsets  # the kernel's interface index
+    length: Offsets  # of the IP packet, in bytes
+    source: Offsets  # IP addresses, as integers
     destination: Offsets
     identification: Offsets
-    fragment: Offsets  # offset in bytes of an IP fragment
+    fragment: Offsets  # of an IP fragment, in bytes
 
     def __len__(self) -> int:
         return len(self.time)
@@ -311,13 +311,10 @@ def read_packets(directory: Path) -> Packets:
     names += ["identification", "fragment_offset"]
     blocks = [[np.empty(0, np.int64)] * len(names)]
     for capture in open_captures([directory]):
-        if capture.link != LINUX_SLL2:
+        if capture.link != LINKTYPE_LINUX_SLL2:
             raise UserError(f"{capture.path}: not a capture of cooked packets (SLL2)")
         for part in capture.parts(capture.size):
             for block in capture.columns(part, names):
                 is_ip = ~np.ma.getmaskarray(block["ip_length"])
                 blocks.append([block[name].data[is_ip].astype(np.int64) for name in names])
     return Packets(*(np.concatenate(column) for column in zip(*blocks, strict=True)))
-
-
-__all__ = ["COLUMNS", "Capture", "Packets", "Part", "open_capture", "open_captures", "read_packets"]

@@ -1,13 +1,13 @@
-"""Workloads: when which process multicasts how much, and who answers what it has delivered.
+"""Workloads: which processes multicast when, how much, and which of their deliveries they answer.
 
-A workload is drawn from the seed alone, so that every engine runs the same one. ``sends`` gives what
-the application sends of its own accord; ``answer`` what it sends in answer to a delivery, at once.
-Every workload has an end: the paper's saturates its links, so that its delays mean nothing without
-the length of the run.
+A workload is drawn from the seed alone, so that every engine runs the same one. ``sends`` yields what
+the application sends on its own initiative, ``answer`` what it sends at once in answer to a delivery.
+Every workload has an end: that of Friedman & Manor saturates its links, so that delays mean nothing
+without the length of the run.
 
-If an experiment has groups, a message goes to one of them that its sender is a member of, drawn at
-random, or with ``each_group`` one message to each. Else it goes to everybody, unless a workload says
-to whom it sends.
+If an experiment has groups, a message goes to one of its sender's groups, drawn at random, or with
+``each_group`` one message to each of them. Otherwise it goes to all processes, unless the workload
+chooses its destinations.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ from testbed.protocols import NS_PER_MS, Message
 from testbed.topologies import Groups
 
 NO_GROUPS: Groups = {}
-TOO_MANY = 10  # times as many deliveries as can be due: such a run would never end
+TOO_MANY = 10  # times the deliveries that can be due: such a run would never end
 LONGEST_PAYLOAD = 60_000  # a datagram holds 65,507 bytes, header and control information included
 
 
 class Sending(NamedTuple):
-    """The application of a node sends at this time."""
+    """A message that the application of a node sends, at this time in nanoseconds."""
 
     at: int
     node: int
     payload: bytes
-    to: frozenset[int] | None = None  # all, if None
+    to: frozenset[int] | None = None  # None: to all
 
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """What all workloads have in common: so many senders, drawn at random, for so long."""
+    """What all workloads have in common: how many senders, drawn at random, and for how long."""
 
-    senders: int = 10  # 0 is all
+    senders: int = 10  # 0: all processes
     payload_bytes: int = 0
     duration_ms: float = 10.0
-    warm_up_messages: int = 0  # multicasts before the protocols' own counters begin
-    each_group: bool = False  # whether a sender sends to each of its groups whenever it sends
-    settle_ms: float = 1000.0  # a run of a protocol that never rests goes on for so long
+    warm_up_messages: int = 0  # multicasts that the protocols' own counters leave out
+    each_group: bool = False  # send to each of the sender's groups, not to one of them
+    settle_ms: float = 1000.0  # how long a protocol that never rests goes on at the end
 
     model: ClassVar[str]
 
@@ -62,18 +62,18 @@ class Workload:
 
     @property
     def duration(self) -> int:
-        """Nanoseconds after which no process sends of its own accord."""
+        """Nanoseconds after which no process sends on its own initiative."""
         return round(self.duration_ms * NS_PER_MS)
 
     @property
     def settling(self) -> int:
-        """Nanoseconds for which a protocol that never rests goes on when nothing more is planned."""
+        """Nanoseconds that a protocol that never rests goes on for when nothing more is planned."""
         return round(self.settle_ms * NS_PER_MS)
 
     def sends(
         self, processes: int, rng: random.Random, groups: Groups = NO_GROUPS
     ) -> Iterator[Sending]:
-        """All that is sent unasked, in order of time."""
+        """All messages that are not answers, in order of time."""
         payload = self.payload()
         members = frozenset().union(*groups.values()) if groups else range(processes)
         if self.senders > len(members):
@@ -88,7 +88,7 @@ class Workload:
                 yield Sending(at, node, payload, to)
 
     def chosen(self, members: list[int], count: int, rng: random.Random) -> list[int]:
-        """Those of the members that send."""
+        """The members that send."""
         return sorted(rng.sample(members, count))
 
     def _audiences(
@@ -100,11 +100,11 @@ class Workload:
         return [rng.choice(own)]
 
     def times(self, rng: random.Random) -> Iterator[int]:
-        """When one sender sends."""
+        """When one sender sends, in nanoseconds."""
         raise NotImplementedError
 
     def warm_at(self, sends: Sequence[Sending]) -> int:
-        """When the protocols' own counters begin, given all that is sent unasked."""
+        """When the protocols' own counters begin, given all messages that are not answers."""
         if not self.warm_up_messages:
             return 0
         if self.warm_up_messages >= len(sends):
@@ -115,28 +115,28 @@ class Workload:
         return sends[self.warm_up_messages].at
 
     def most_deliveries(self, sends: Sequence[Sending], processes: int) -> int:
-        """More than a run can have that comes to an end."""
+        """More deliveries than any run has that comes to an end."""
         return TOO_MANY * len(sends) * (1 + self.answers_per_message()) * processes
 
     def broadcasts(self) -> bool:
-        """Whether every message goes to everybody, or to a group if there are groups."""
+        """Whether every message goes to all processes, or to a group if there are groups."""
         return True
 
     def payload(self) -> bytes:
-        """What a message carries."""
+        """The payload of a message."""
         return bytes(self.payload_bytes)
 
     def answer(self, node: int, message: Message, processes: int) -> bytes | None:
-        """What a node sends at once, having delivered this message."""
+        """The payload that a node sends at once, having delivered this message."""
         return None
 
     def audience(self, node: int, message: Message, groups: Groups) -> frozenset[int] | None:
-        """To whom it sends that: one of its groups, drawn from the message's name, or everybody."""
+        """An answer's destinations: one of the node's groups, drawn from the message, or all."""
         own = own_groups(node, groups)
         return own[draw_from(message) % len(own)] if own else None
 
     def answers_per_message(self) -> int:
-        """How many messages one that is sent unasked brings about in all."""
+        """How many answers, direct and indirect, one message brings about at most."""
         return 0
 
 
@@ -146,7 +146,7 @@ def own_groups(node: int, groups: Groups) -> list[frozenset[int]]:
 
 
 def draw_from(message: Message) -> int:
-    """A number drawn from a message's name, so that all nodes agree on it."""
+    """A number drawn from a message's identity, so that all nodes agree on it."""
     return crc32(struct.pack("!II", message.source, message.seq))
 
 

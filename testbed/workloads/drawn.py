@@ -1,4 +1,4 @@
-"""Workloads that are drawn from the seed, each with the paper or the purpose that it comes from."""
+"""Workloads drawn from the seed, each with the paper or the purpose that it comes from."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+from typing_extensions import override
+
 from testbed.protocols import NS_PER_MS, Message
 from testbed.topologies import Groups
 from testbed.workloads.base import NO_GROUPS, Sending, Workload, above_zero, at_least, draw_from
@@ -14,7 +16,7 @@ from testbed.workloads.base import NO_GROUPS, Sending, Workload, above_zero, at_
 
 @dataclass(frozen=True, kw_only=True)
 class Bursts(Workload):
-    """Friedman & Manor's: every sender sends a burst at the beginning of each interval."""
+    """Friedman & Manor's: every sender sends a burst at the beginning of each interval, all at once."""
 
     burst: int = 10
     interval_ms: float = 1.0
@@ -26,8 +28,8 @@ class Bursts(Workload):
         at_least("burst", self.burst, 1)
         above_zero("interval_ms", self.interval_ms)
 
+    @override
     def times(self, rng: random.Random) -> Iterator[int]:
-        """All messages of a burst at one instant."""
         interval = max(1, round(self.interval_ms * NS_PER_MS))
         for start in range(0, self.duration, interval):
             yield from [start] * self.burst
@@ -35,7 +37,7 @@ class Bursts(Workload):
 
 @dataclass(frozen=True, kw_only=True)
 class Steady(Workload):
-    """Every sender sends one message each interval, all out of step."""
+    """Every sender sends one message each interval, from a random phase on."""
 
     interval_ms: float = 1.0
 
@@ -45,15 +47,15 @@ class Steady(Workload):
         super().__post_init__()
         above_zero("interval_ms", self.interval_ms)
 
+    @override
     def times(self, rng: random.Random) -> Iterator[int]:
-        """An interval apart, from a random phase on."""
         interval = max(1, round(self.interval_ms * NS_PER_MS))
         yield from range(rng.randrange(interval), self.duration, interval)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Poisson(Workload):
-    """Every sender sends at random, so many messages a second on average."""
+    """Every sender sends after exponentially distributed gaps, ``rate_per_s`` messages on average."""
 
     rate_per_s: float = 100.0
 
@@ -63,8 +65,8 @@ class Poisson(Workload):
         super().__post_init__()
         above_zero("rate_per_s", self.rate_per_s)
 
+    @override
     def times(self, rng: random.Random) -> Iterator[int]:
-        """Exponential gaps."""
         at = 0.0
         while (at := at + rng.expovariate(self.rate_per_s) * 1e9) < self.duration:
             yield int(at)
@@ -72,9 +74,10 @@ class Poisson(Workload):
 
 @dataclass(frozen=True, kw_only=True)
 class Rounds(Workload):
-    """Gidenstam et al.'s: in each round the first processes send with a probability, out of step.
+    """Gidenstam et al.'s: in each round, from a random phase on, the first processes may send.
 
-    ``per_round`` messages on average: as many as are whole, and one more with what is left over.
+    Each sends ``per_round`` messages on average: the integer part of it, and one more with the
+    fraction as probability.
     """
 
     senders: int = 0
@@ -89,12 +92,12 @@ class Rounds(Workload):
         above_zero("per_round", self.per_round)
         above_zero("round_ms", self.round_ms)
 
+    @override
     def chosen(self, members: list[int], count: int, rng: random.Random) -> list[int]:
-        """The first, who are the ones with tickets."""
-        return members[:count]
+        return members[:count]  # those with tickets
 
+    @override
     def times(self, rng: random.Random) -> Iterator[int]:
-        """A round apart, from a random phase on."""
         whole, rest = divmod(self.per_round, 1)
         interval = max(1, round(self.round_ms * NS_PER_MS))
         for at in range(rng.randrange(interval), self.duration, interval):
@@ -105,8 +108,8 @@ class Rounds(Workload):
 class Reply(Steady):
     """Steady senders, and for each message some nodes that answer it as soon as they deliver it.
 
-    Answers are answered in turn, ``depth`` times: long causal chains with no pause in them, which
-    is what a wrong protocol stumbles over. The payload's first four bytes say how deep a message is.
+    Answers are answered in turn, ``depth`` times. Such long causal chains without a pause are what a
+    wrong protocol fails on. The first four bytes of the payload are the depth of a message.
     """
 
     payload_bytes: int = 4
@@ -126,20 +129,20 @@ class Reply(Steady):
                 "answers to each message"
             )
 
+    @override
     def answer(self, node: int, message: Message, processes: int) -> bytes | None:
-        """Who answers is drawn from the message's name, so that all nodes agree on it."""
         depth = int.from_bytes(message.payload[:4], "big")
         if depth >= self.depth or node == message.source:
             return None
         draw = draw_from(message)
-        # the processes other than the source, counted from a random one of them
+        # All nodes agree who answers: the others in turn, from one drawn by the message's identity.
         turn = ((node - message.source - 1) % processes - draw) % (processes - 1)
         if turn >= self.answers:
             return None
         return (depth + 1).to_bytes(4, "big") + bytes(self.payload_bytes - 4)
 
+    @override
     def answers_per_message(self) -> int:
-        """A tree of answers."""
         return sum(self.answers**level for level in range(1, self.depth + 1))
 
 
@@ -147,9 +150,9 @@ class Reply(Steady):
 class RandomDestinations(Workload):
     """Chandra, Gambhire & Kshemkalyani's: every message to other processes drawn at random.
 
-    A message goes to one of them, or with ``multicast_fraction`` to a number drawn uniformly from 1
-    to all, or with ``broadcast_fraction`` to all. ``destinations_fraction`` of the processes is what
-    a multicast goes to instead, if it is given. The sender is never among its destinations.
+    A message goes to one other process; with probability ``multicast_fraction`` to a uniformly drawn
+    number of them, or to ``destinations_fraction`` of the processes if that is given; and with
+    probability ``broadcast_fraction`` to all of them. The sender is never among the destinations.
     """
 
     senders: int = 0
@@ -178,16 +181,17 @@ class RandomDestinations(Workload):
                 f"not {self.destinations_fraction}"
             )
 
+    @override
     def sends(
         self, processes: int, rng: random.Random, groups: Groups = NO_GROUPS
     ) -> Iterator[Sending]:
-        """Exponential gaps at every sender; that is as well exponential gaps, and a random sender."""
         if groups:
             raise ValueError(
                 f"{self.model} draws destinations of its own, and [groups] gives others"
             )
         payload = self.payload()
         senders = rng.sample(range(processes), self.senders or processes)
+        # Independent Poisson processes are one Poisson process with a random sender for each event.
         rate = len(senders) / (self.mean_interval_ms * NS_PER_MS)
         at = 0.0
         for _ in range(self.messages):
@@ -196,7 +200,7 @@ class RandomDestinations(Workload):
                 return
             node = rng.choice(senders)
             chosen = rng.sample(range(processes - 1), self._size(processes, rng))
-            to = frozenset(p + (p >= node) for p in chosen)  # the others, counted past the sender
+            to = frozenset(p + (p >= node) for p in chosen)  # skips the sender
             yield Sending(int(at), node, payload, to)
 
     def _size(self, processes: int, rng: random.Random) -> int:
@@ -210,6 +214,6 @@ class RandomDestinations(Workload):
             return rng.randint(1, others)
         return min(others, max(1, round(self.destinations_fraction * processes)))
 
+    @override
     def broadcasts(self) -> bool:
-        """Not even a broadcast goes to its sender too."""
-        return False
+        return False  # not even a broadcast goes to its sender too

@@ -15,7 +15,7 @@ from testbed.cli import main
 from testbed.digest.digest import Digest, digest_runs
 from testbed.digest.tables import STEPS
 from testbed.experiment import parse
-from testbed.packets.headers import LINUX_SLL2
+from testbed.packets.headers import LINKTYPE_LINUX_SLL2
 from testbed.run import run_experiment
 from testbed.runs import results
 from tests.packets.captures import file_header
@@ -211,7 +211,7 @@ def test_what_a_damaged_run_has_is_digested_and_the_rest_is_told(
     (empty / "events" / "nodes.jsonl").unlink()
     gone = tmp_path / "gone"
     other, silent = (simulate(tmp_path, **VARIANTS["counters"]) for _ in range(2))
-    for run, link_type in ((other, 105), (silent, LINUX_SLL2)):
+    for run, link_type in ((other, 105), (silent, LINKTYPE_LINUX_SLL2)):
         (run / "packets" / "capture.pcap").write_bytes(file_header(link=link_type))
         emulation = {"interfaces": {}, "start_unix_ns": 0, "captured": 0}
         (run / "emulation.json").write_text(json.dumps(emulation))

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from testbed.digest.source import TYPES, packets
 from testbed.errors import UserError
-from testbed.packets.headers import COLUMNS, ETHERNET
+from testbed.packets.headers import COLUMNS, LINKTYPE_ETHERNET
 from testbed.protocols.wire import Codec, Message
 from testbed.spark.session import session, user_errors
 from tests.packets.captures import Record, ethernet, file_header, ipv4, sll2, udp, write_capture
@@ -31,7 +31,9 @@ def captures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     records = [Record(frame, fraction=k) for k, frame in enumerate(frames)]
     write_capture(directory / "a.pcap", records)
-    write_capture(directory / "b.pcap", [Record(ethernet(0x86DD, bytes(60)))], link=ETHERNET)
+    write_capture(
+        directory / "b.pcap", [Record(ethernet(0x86DD, bytes(60)))], link=LINKTYPE_ETHERNET
+    )
     return directory
 
 

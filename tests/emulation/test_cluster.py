@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 
-from testbed.check import check_run
-from testbed.engines.virtual import engine
-from testbed.experiment import Experiment, Scenario, parse, read_document
+from testbed.experiment import Experiment, parse, read_document
 from testbed.protocols import NS_PER_MS
-from testbed.run import prepare, run_experiment
+from testbed.run import run_experiment
 
 pytestmark = [pytest.mark.emulation, pytest.mark.usefixtures("kernel")]
 
@@ -45,16 +43,6 @@ def experiment(
     return parse({**document, "fault": faults}, FILE)[0]
 
 
-def emulate(what: list[Experiment], runs: Path) -> list[tuple[Path, dict[str, Any]]]:
-    """All in one boot."""
-    scenarios = map(Scenario.of, what)
-    prepared = [(scenario, prepare(scenario, runs)) for scenario in scenarios]
-    return [
-        (directory.path, figures)
-        for (_, directory), figures in zip(prepared, engine.run_all(prepared, quiet), strict=True)
-    ]
-
-
 def deliveries(run: Path, node: int) -> list[tuple[int, int]]:
     """When a node delivered messages of which source."""
     lines = [json.loads(line) for file in run.glob("events/*.jsonl") for line in file.open()]
@@ -66,19 +54,19 @@ def test_gossip_as_in_the_simulator_and_a_killed_and_a_lonely_coordinator(tmp_pa
     calm = experiment(0, {"senders": 6, "duration_ms": 4 * ROUND_MS}, [])
     long = {"senders": HEIR + 1, "duration_ms": 10 * ROUND_MS}
     stormy = experiment(0.05, long, FAULTS, **LEASES)
-    (run, figures), (harmed, harmed_figures) = emulate([calm, stormy], tmp_path)
+    run, harmed = (run_experiment(each, tmp_path, quiet) for each in (calm, stormy))
 
-    assert check_run(run).ok
-    assert figures["fidelity"] == "exact"
+    assert run.verdict.ok
+    assert (figures := run.summary)["fidelity"] == "exact"
     simulated = run_experiment(replace(calm, engine="simulate"), tmp_path, quiet).summary
     same = SAME + GOSSIP
     assert {key: figures[key] for key in same} == {key: simulated[key] for key in same}
 
-    verdict = check_run(harmed)
+    verdict = harmed.verdict
     assert verdict.ok
     assert verdict.crashed == (KILLED,)
     assert verdict.tickets == 6  # none of which had two owners, or the verdict would say so
-    here, there = deliveries(harmed, 20), deliveries(harmed, AWAY)
+    here, there = deliveries(harmed.path, 20), deliveries(harmed.path, AWAY)
     sources = Counter(source for _, source in here)
     assert 0 < sources[KILLED] < 4
     assert {s for t, s in there if 310 * NS_PER_MS < t < 900 * NS_PER_MS} <= {AWAY}
@@ -86,5 +74,5 @@ def test_gossip_as_in_the_simulator_and_a_killed_and_a_lonely_coordinator(tmp_pa
     late = {s for t, s in here if t > 900 * NS_PER_MS}
     assert KILLED not in late
     assert {AWAY, HEIR} <= late  # both got tickets, the killed one's among them
-    assert harmed_figures["tickets_granted"] >= 5 + 2  # nothing is known of the killed one's
-    assert harmed_figures["tickets_revoked"] >= 1
+    assert harmed.summary["tickets_granted"] >= 5 + 2  # nothing is known of the killed one's
+    assert harmed.summary["tickets_revoked"] >= 1

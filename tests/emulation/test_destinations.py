@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from testbed.check import check_run
-from testbed.engines.virtual import engine
-from testbed.experiment import Experiment, Scenario, build_network, parse, read_document
+from testbed.experiment import Experiment, build_network, parse, read_document
 from testbed.packets.pcap import open_captures
-from testbed.run import prepare, run_experiment
+from testbed.run import run_experiment
 
 pytestmark = [pytest.mark.emulation, pytest.mark.usefixtures("kernel")]
 
@@ -31,19 +29,15 @@ def experiments(file: str, **workload: Any) -> list[Experiment]:
 
 
 def emulate(what: list[Experiment], runs: Path) -> list[tuple[Path, Figures]]:
-    """All in one boot; causal order must hold, and what is counted is what the simulator counts."""
-    scenarios = map(Scenario.of, what)
-    prepared = [(scenario, prepare(scenario, runs)) for scenario in scenarios]
-    emulated = engine.run_all(prepared, quiet)
+    """Causal order must hold, and what is counted is what the simulator counts."""
     found = []
-    for (scenario, directory), figures in zip(prepared, emulated, strict=True):
-        assert check_run(directory.path).ok
-        assert figures["fidelity"] == "exact"
-        simulated = run_experiment(
-            replace(scenario.experiment, engine="simulate"), runs, quiet
-        ).summary
-        assert {key: figures[key] for key in SAME} == {key: simulated[key] for key in SAME}
-        found.append((directory.path, figures))
+    for experiment in what:
+        run = run_experiment(experiment, runs, quiet)
+        assert run.verdict.ok
+        assert run.summary["fidelity"] == "exact"
+        simulated = run_experiment(replace(experiment, engine="simulate"), runs, quiet).summary
+        assert {key: run.summary[key] for key in SAME} == {key: simulated[key] for key in SAME}
+        found.append((run.path, run.summary))
     return found
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from testbed.check import check_run
 from testbed.engines.virtual import GuestSettings, engine, run_guest
 from testbed.errors import UserError
 from testbed.experiment import Experiment, Scenario, load, parse
@@ -87,22 +86,20 @@ def test_the_mininet_engine_in_real_time(tmp_path: Path) -> None:
     experiment = small({"name": "timestamp"})
     scenario = Scenario.of(experiment)
     with prepare(scenario, tmp_path) as directory:
-        (figures,) = engine.run_all([(scenario, directory)], silent, virtual=False)
+        figures = engine.VirtualEngine(virtual=False).run(scenario, directory, silent)
     assert figures["deliveries"] == 5 * figures["multicasts"] > 0
     assert figures["fidelity"] in ("good", "suspect")
     assert directory.manifest["fidelity"]["hops"] == figures["hops"] == 4 * figures["multicasts"]
 
 
-def test_several_runs_in_one_boot(tmp_path: Path) -> None:
-    scenarios = [Scenario.of(small({"name": n})) for n in ("overlay", "timestamp", "overlay")]
-    prepared = [(scenario, prepare(scenario, tmp_path)) for scenario in scenarios]
-    found = engine.run_all(prepared, silent)
-    assert [figures["fidelity"] for figures in found] == ["exact"] * 3
-    for _, directory in prepared:
-        assert check_run(directory.path).ok
+def test_answers_at_once_are_exact_and_agree_with_the_simulator(tmp_path: Path) -> None:
+    overlay, timestamp = (run(small({"name": n}), tmp_path) for n in ("overlay", "timestamp"))
+    for emulated in (overlay, timestamp):
+        assert emulated.summary["fidelity"] == "exact"
+        assert emulated.verdict.ok
     simulated = run(small({"name": "overlay"}, engine="simulate"), tmp_path).summary
     for key in ("deliveries", "bytes", "hops"):
-        assert found[0][key] == found[2][key] == simulated[key]
+        assert overlay.summary[key] == simulated[key]
 
 
 @pytest.mark.parametrize(("harm", "word"), [("kill", "died"), ("stop", "hangs")])

@@ -23,7 +23,7 @@ from testbed.engines.mininet.summary import summarise_emulation
 from testbed.experiment.network import Network
 from testbed.faults import Condition
 from testbed.node.meter import Carried
-from testbed.packets.framing import ETHERNET
+from testbed.packets.framing import ETHERNET_BYTES
 from testbed.packets.pcap import Packets
 from testbed.protocols import Overlay
 from testbed.runs.directory import RunDirectory
@@ -31,7 +31,7 @@ from testbed.runs.events import EventLog
 from tests.packets.captures import write_capture
 
 US = 1000
-SIZE = 100 - ETHERNET  # 100 µs on the wire
+SIZE = 100 - ETHERNET_BYTES  # 100 µs on the wire
 INTERFACES = {10: (None, 0), 11: (0, 1), 12: (1, 2)}
 Arrival = tuple[int, int, int]
 

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from testbed.check import APART, check_run
-from testbed.engines.virtual import GuestSettings, engine, run_guest
+from testbed.engines.virtual import GuestSettings, run_guest
 from testbed.experiment import Experiment, Scenario, parse, read_document
 from testbed.packets.pcap import read_packets
 from testbed.run import Run, prepare, run_experiment
-from testbed.runs.directory import RunDirectory
 from tests.emulation.conftest import Recorder
 from tests.emulation.hostile_datagrams import NUMBER
 
@@ -49,11 +48,6 @@ def run(experiment: Experiment, runs: Path) -> Run:
     return run_experiment(experiment, runs, lambda stage, done, of: None)
 
 
-def prepared(experiment: Experiment, runs: Path) -> tuple[Scenario, RunDirectory]:
-    scenario = Scenario.of(experiment)
-    return scenario, prepare(scenario, runs)
-
-
 def log(directory: Path, node: int) -> list[dict[str, Any]]:
     text = (directory / "events" / f"h{node}.jsonl").read_text()
     assert not text or text.endswith("\n")
@@ -69,17 +63,15 @@ def test_all_arrives_once_and_in_order_although_links_lose_duplicate_and_reorder
         "fault": LOSSY,
     }
     document["workload"]["rate_per_s"] = 50
-    both = [prepared(experiment, tmp_path) for experiment in parse(document, DEFAULT)]
-    overlay, timestamp = engine.run_all(both, lambda stage, done, of: None)
-    for figures in (overlay, timestamp):
+    overlay, timestamp = (run(experiment, tmp_path) for experiment in parse(document, DEFAULT))
+    for done in (overlay, timestamp):
+        figures = done.summary
         assert figures["deliveries"] == 16 * figures["multicasts"] > 0
         assert figures["channel_retransmissions"] > figures["multicasts"]
         assert figures["channel_duplicates"] > 0
         assert "channel_given_up" not in figures
-    for _, _, directory in prepared:
-        verdict = check_run(directory.path)
-        assert verdict.ok, verdict.explain(3)
-        assert directory.manifest["counters"]["cut_short"] == 0
+        assert done.verdict.ok, done.verdict.explain(3)
+        assert done.manifest["counters"]["cut_short"] == 0
 
 
 def test_one_seed_means_the_same_losses(tmp_path: Path) -> None:
@@ -153,7 +145,7 @@ def test_hosts_crash_start_again_and_stand_still(tmp_path: Path) -> None:
 
 
 def test_a_host_survives_ten_thousand_datagrams_that_are_no_messages(tmp_path: Path) -> None:
-    directory = prepare(ring(), tmp_path)[2]
+    directory = prepare(Scenario.of(ring()), tmp_path)
     said = bytearray()
     result = run_guest(
         [sys.executable, "-m", "tests.emulation.hostile_datagrams", str(directory.path)],

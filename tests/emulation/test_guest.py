@@ -36,6 +36,13 @@ pytestmark = pytest.mark.emulation
 CHECKOUT = Path(__file__).parents[2]
 PYTHON = sys.executable
 
+# Runs a command in a guest: python -c OWNER RESULTS COMMAND…
+OWNER = """
+import sys
+from pathlib import Path
+from testbed.engines.virtual import GuestSettings, run_guest
+sys.exit(run_guest(sys.argv[2:], GuestSettings(results=Path(sys.argv[1]))).returncode)
+"""
 # Programs for the guest. Two network namespaces, connected directly or through a switch, a delay of
 # 7 ms in one direction, and a datagram that goes there and back. Printed are the round trips in
 # nanoseconds, and the wall clock; the first trip, which also resolves the address, is left out.
@@ -295,12 +302,11 @@ def test_a_guest_may_read_more_files_than_a_process_may_open(kernel, tmp_path):
         (tmp_path / "files" / str(number)).write_text("x")
     files = str(tmp_path / "files" / "*")
     program = "import glob, sys; print(sum(len(open(f).read()) for f in glob.glob(sys.argv[1])))"
-    command = [PYTHON, "-m", "testbed.engines.virtual", "--results", tmp_path / "results", "--"]
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if most < 2000:
         pytest.skip(f"a process on this machine may open no more than {most} files")
     finished = subprocess.run(
-        [*command, PYTHON, "-c", program, files],
+        [PYTHON, "-c", OWNER, tmp_path / "results", PYTHON, "-c", program, files],
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (1024, most)),
         check=True,
         capture_output=True,
@@ -349,7 +355,7 @@ def test_nothing_outlives_its_owner(kernel, tmp_path, how):
     place = Path(tempfile.mkdtemp(prefix="owner-", dir=shared))
     script = "sleep 1000 & sleep 1000 & echo up; while :; do :; done"
     owner = subprocess.Popen(
-        [PYTHON, "-m", "testbed.engines.virtual", "--results", tmp_path, "--", "sh", "-c", script],
+        [PYTHON, "-c", OWNER, tmp_path, "sh", "-c", script],
         env={**os.environ, "TMPDIR": str(place)},
         stdout=subprocess.PIPE,
         cwd=CHECKOUT,
@@ -405,9 +411,8 @@ def test_an_ordinary_user_can_do_the_same(kernel: Kernel):
         (home / "results").mkdir()
         os.chown(home / "results", nobody, nobody)
         python = os.path.realpath(PYTHON)
-        command = [python, "-m", "testbed.engines.virtual", "--results", home / "results"]
         finished = subprocess.run(
-            [*command, "--", python, "-c", ECHO, "5"],
+            [python, "-c", OWNER, home / "results", python, "-c", ECHO, "5"],
             check=False,
             env={"HOME": directory, "XDG_CACHE_HOME": directory, "PATH": os.environ["PATH"]},
             **{"user": nobody, "group": nobody, "extra_groups": [], "cwd": home},

@@ -1,4 +1,4 @@
-"""The search against brute force, its judge against the oracle, and what is drawn and printed."""
+"""The search against brute force, its monitor against the oracle, and what is drawn and printed."""
 
 import argparse
 import json
@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from testbed.commands import explore as command
 from testbed.errors import UserError
 from testbed.explore import choose, explore, make_places
-from testbed.explore.channels import Channels
+from testbed.explore.channel_contents import ChannelContents
 from testbed.explore.diagram import Diagram
 from testbed.explore.freeze import freeze
-from testbed.explore.judge import Judge
+from testbed.explore.monitor import Monitor
 from testbed.explore.process import Fire, Processes, Say
 from testbed.explore.recorder import Act, Answers, Destinations
 from testbed.explore.replay import Replay
@@ -319,22 +319,22 @@ def test_no_schedule_is_shorter_than_the_counter_example(protocol: type[Protocol
     assert example is not None
     wrong = [r for r in brute_force(protocol, 3, 2, True) if r.judge().verdict == "invalid"]
     assert wrong
-    shortest = min(first_fault(replay, 3, 2) for replay in wrong)
+    shortest = min(first_mistake(replay, 3, 2) for replay in wrong)
     multicasts = sum(len(moment.multicast) for moment in example.moments)
     handed_over = sum(m.received is not None for m in example.moments[: example.at + 1])
     assert multicasts + handed_over == shortest
 
 
-def first_fault(replay: Replay, nodes: int, messages: int) -> int:
+def first_mistake(replay: Replay, nodes: int, messages: int) -> int:
     """How many multicasts and hand-overs it took."""
-    judge = Judge(nodes, messages)
-    number, length = judge.initial, 0
+    monitor = Monitor(nodes, messages)
+    number, length = monitor.initial, 0
     for moment in replay.moments:
         length += len(moment.multicast) + (moment.received is not None)
-        number, fault = judge.step(number, moment.process, tuple(moment.did.events))
-        if fault:
+        number, mistake = monitor.step(number, moment.process, tuple(moment.did.events))
+        if mistake:
             return length
-    assert judge.lost(number)
+    assert monitor.lost(number)
     return length
 
 
@@ -351,15 +351,15 @@ RANDOMLY |= {"printed-rst": PrintedRST, "amnesiac": Amnesiac, "hasty": Hasty}
     fifo=st.booleans(),
     seed=st.integers(),
 )
-def test_the_judge_and_the_oracle_agree(name: str, nodes: int, fifo: bool, seed: int) -> None:
+def test_the_monitor_and_the_oracle_agree(name: str, nodes: int, fifo: bool, seed: int) -> None:
     messages, rng = 6, random.Random(seed)
     replay = play_at_random(RANDOMLY[name], nodes, messages, fifo, rng)
-    judge = Judge(nodes, messages)
-    number, faults = judge.initial, 0
+    monitor = Monitor(nodes, messages)
+    number, mistakes = monitor.initial, 0
     for moment in replay.moments:
-        number, fault = judge.step(number, moment.process, tuple(moment.did.events))
-        faults += fault is not None
-    wrong = faults > 0 or judge.lost(number) is not None
+        number, mistake = monitor.step(number, moment.process, tuple(moment.did.events))
+        mistakes += mistake is not None
+    wrong = mistakes > 0 or monitor.lost(number) is not None
     assert replay.judge().verdict == ("invalid" if wrong else "valid")
 
 
@@ -567,7 +567,7 @@ def test_a_value_that_contains_itself_can_be_frozen() -> None:
 
 def test_fifo_channels_have_one_head_and_others_have_many() -> None:
     for fifo, first in ((True, [5]), (False, [5, 7])):
-        channels = Channels(fifo)
+        channels = ChannelContents(fifo)
         channel = 0
         for message in (5, 7, 5):
             channel = channels.add(channel, message)
@@ -575,30 +575,30 @@ def test_fifo_channels_have_one_head_and_others_have_many() -> None:
     assert channels.add(channels.add(0, 5), 7) == channels.add(channels.add(0, 7), 5)
 
 
-def test_the_judge_forgets_what_was_delivered_everywhere() -> None:
+def test_the_monitor_forgets_what_was_delivered_everywhere() -> None:
     """Whoever came first, in the end all is the same."""
-    judge, one, other = Judge(2, 1), MessageId(0, 1), MessageId(1, 1)
+    monitor, one, other = Monitor(2, 1), MessageId(0, 1), MessageId(1, 1)
     say = [(Act("send", name), Act("deliver", name)) for name in (one, other)]
     hear = [(Act("deliver", name),) for name in (one, other)]
     related = [(0, say[0]), (1, hear[0]), (1, say[1]), (0, hear[1])]
     apart = [(0, say[0]), (1, say[1]), (1, hear[0]), (0, hear[1])]
     numbers = []
     for history in (related, apart):
-        number = judge.initial
+        number = monitor.initial
         for process, events in history:
-            number, fault = judge.step(number, process, events)
-            assert fault is None
+            number, mistake = monitor.step(number, process, events)
+            assert mistake is None
         numbers.append(number)
     assert numbers[0] == numbers[1]
 
 
 def test_whoever_sends_without_delivering_to_itself_still_knows_what_it_sent() -> None:
-    judge, first, second = Judge(2, 2), MessageId(0, 1), MessageId(0, 2)
-    number, fault = judge.step(judge.initial, 0, (Act("send", first), Act("send", second)))
-    assert fault is None
-    _, fault = judge.step(number, 1, (Act("deliver", second),))
-    assert fault is not None
-    assert fault.sentence == "process 1 delivers m(0,2) without m(0,1)"
+    monitor, first, second = Monitor(2, 2), MessageId(0, 1), MessageId(0, 2)
+    number, mistake = monitor.step(monitor.initial, 0, (Act("send", first), Act("send", second)))
+    assert mistake is None
+    _, mistake = monitor.step(number, 1, (Act("deliver", second),))
+    assert mistake is not None
+    assert mistake.sentence == "process 1 delivers m(0,2) without m(0,1)"
 
 
 def test_every_copy_is_the_receivers_own() -> None:

@@ -34,7 +34,7 @@ def options(tmp_path: Path, **changes: Any) -> Namespace:
 
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_nothing_goes_wrong_with_a_correct_protocol(name: str) -> None:
-    seeds = range(1, 25) if PROTOCOLS[name].repairs else SEEDS  # heartbeats take their time
+    seeds = range(1, 25) if name == "daisy" else SEEDS  # heartbeats take their time
     tally = tried(name, seeds)
     assert tally.wrong == {}
     assert tally.seeds == len(seeds)
@@ -70,7 +70,7 @@ def test_what_is_drawn_is_within_what_protocols_promise() -> None:
             document = draw(protocol, seed)
             kinds = {fault["kind"] for fault in document["fault"]}
             raw, floods = document["channel"] == "raw", protocol.needs_overlay
-            if protocol.optimistic or protocol.repairs:
+            if protocol.optimistic or name == "daisy":
                 continue
             if raw:
                 assert not kinds & {"loss", "link-down", "partition"}, (name, seed)
@@ -83,7 +83,7 @@ def test_what_is_drawn_is_within_what_protocols_promise() -> None:
 
 
 def test_every_kind_of_fault_is_drawn_for_each_protocol_that_may_meet_it() -> None:
-    for protocol in PROTOCOLS.values():
+    for name, protocol in PROTOCOLS.items():
         drawn = [draw(protocol, seed) for seed in range(1, 121)]
         kinds = {fault["kind"] for document in drawn for fault in document["fault"]}
         assert kinds >= {"loss", "duplication", "reordering", "slow", "link-down", "partition"}
@@ -91,10 +91,10 @@ def test_every_kind_of_fault_is_drawn_for_each_protocol_that_may_meet_it() -> No
         assert ("crash" in kinds) == (not protocol.needs_everybody)
         raw = {fault["kind"] for d in drawn if d["channel"] == "raw" for fault in d["fault"]}
         assert ({"loss", "link-down", "partition"} <= raw) == (
-            protocol.optimistic or protocol.repairs
+            protocol.optimistic or name == "daisy"
         )
         again = any("for_ms" in f for d in drawn for f in d["fault"] if f["kind"] == "crash")
-        assert again == (protocol.optimistic or protocol.repairs)
+        assert again == (protocol.optimistic or name == "daisy")
         lines = [line for document in drawn for line in document["workload"]["send"]]
         assert any("answers" in line for line in lines)
         grouped = any("group" in line for line in lines)

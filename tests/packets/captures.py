@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from testbed.packets.headers import LINUX_SLL2
+from testbed.packets.headers import LINKTYPE_LINUX_SLL2
 
 MAGICS = {"us": 0xA1B2C3D4, "ns": 0xA1B23C4D}
 
@@ -19,7 +19,7 @@ class Record(NamedTuple):
     missing: int = 0  # bytes that the packet had and that were not captured
 
 
-def file_header(order: str = "<", unit: str = "ns", link: int = LINUX_SLL2) -> bytes:
+def file_header(order: str = "<", unit: str = "ns", link: int = LINKTYPE_LINUX_SLL2) -> bytes:
     return struct.pack(order + "IHHiIII", MAGICS[unit], 2, 4, 0, 0, 262_144, link)
 
 
@@ -38,7 +38,7 @@ def write_capture(
     records: Iterable[Record],
     order: str = "<",
     unit: str = "ns",
-    link: int = LINUX_SLL2,
+    link: int = LINKTYPE_LINUX_SLL2,
 ) -> Path:
     path.write_bytes(file_header(order, unit, link) + records_bytes(records, order))
     return path

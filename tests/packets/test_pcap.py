@@ -15,8 +15,16 @@ from scapy.utils import RawPcapReader
 
 from testbed.errors import UserError
 from testbed.packets import pcap
-from testbed.packets.headers import COLUMNS, ETHERNET, LINUX_SLL, LINUX_SLL2, PAD, WIRE_HEADER, rows
-from testbed.packets.pcap import Capture, open_capture, open_captures, read_packets
+from testbed.packets.headers import (
+    COLUMNS,
+    LINKTYPE_ETHERNET,
+    LINKTYPE_LINUX_SLL,
+    LINKTYPE_LINUX_SLL2,
+    PAD,
+    WIRE_HEADER,
+    rows,
+)
+from testbed.packets.pcap import PcapFile, open_capture, open_captures, read_packets
 from testbed.protocols.wire import HEADER, Codec, Message
 from tests.packets.captures import (
     Record,
@@ -35,7 +43,7 @@ IPV4, IPV6 = 0x0800, 0x86DD
 SMALL = {"CAPTURED_MOST": 400, "REACH_LEAST": 900, "REACH_MOST": 3600, "BLOCK_BYTES": 1300}
 
 
-def table(capture: Capture, part_bytes: int, *names: str) -> list[tuple[Any, ...]]:
+def table(capture: PcapFile, part_bytes: int, *names: str) -> list[tuple[Any, ...]]:
     found: list[tuple[Any, ...]] = []
     parts = capture.parts(part_bytes)
     assert [part.end for part in parts[:-1]] == [part.start for part in parts[1:]]
@@ -120,7 +128,7 @@ def test_a_false_chain_that_never_ends_is_told_from_the_true_one(
     with patch.multiple(pcap, **SMALL):
         capture = open_capture(path)
         assert capture.boundary(5000, capture.size) is not None  # a guess
-        with patch.object(Capture, "_walk_to", side_effect=capture._walk_to) as walked:
+        with patch.object(PcapFile, "_walk_to", side_effect=capture._walk_to) as walked:
             assert table(capture, part_bytes, "captured", "lost_bytes") == [(100, 0)] * 200
         assert walked.called
 
@@ -131,7 +139,7 @@ def test_ordinary_captures_are_split_without_a_walk(tmp_path: Path) -> None:
     capture = open_capture(write_capture(tmp_path / "x.pcap", records))
     with (
         patch.multiple(pcap, **SMALL | {"CAPTURED_MOST": 600}),
-        patch.object(Capture, "_walk_to", side_effect=AssertionError),
+        patch.object(PcapFile, "_walk_to", side_effect=AssertionError),
     ):
         assert len(capture.parts(20_000)) == 8
         assert table(capture, 20_000, "captured") == [(len(frame),) for frame in frames]
@@ -226,7 +234,9 @@ def message(**fields: Any) -> bytes:
     return Codec(2, (Message,), run=0xFEDCBA98, processes=5).encode(Message(**settings | fields))
 
 
-def decoded(tmp_path: Path, frame: bytes, link: int = LINUX_SLL2, **record: int) -> dict[str, Any]:
+def decoded(
+    tmp_path: Path, frame: bytes, link: int = LINKTYPE_LINUX_SLL2, **record: int
+) -> dict[str, Any]:
     path = write_capture(tmp_path / "x.pcap", [Record(frame, **record)], link=link)
     (row,) = table(open_capture(path), 1 << 20, *COLUMNS)
     return dict(zip(COLUMNS, row, strict=True))
@@ -274,15 +284,19 @@ def test_all_columns_of_a_message_are_decoded(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("link", "frame", "expected"),
     [
-        (ETHERNET, ethernet(IPV4, ipv4(udp(message()), identification=77)), LINK_COLUMNS),
-        (ETHERNET, ethernet(IPV4, ipv4(udp(message()), identification=77), vlan=5), LINK_COLUMNS),
+        (LINKTYPE_ETHERNET, ethernet(IPV4, ipv4(udp(message()), identification=77)), LINK_COLUMNS),
         (
-            LINUX_SLL,
+            LINKTYPE_ETHERNET,
+            ethernet(IPV4, ipv4(udp(message()), identification=77), vlan=5),
+            LINK_COLUMNS,
+        ),
+        (
+            LINKTYPE_LINUX_SLL,
             sll(IPV4, ipv4(udp(message()), identification=77), direction=4),
             {"interface": None, "direction": 4},
         ),
         (
-            LINUX_SLL2,
+            LINKTYPE_LINUX_SLL2,
             sll2(IPV4, ipv4(udp(message()), options=bytes(40), identification=77)),
             {"interface": 7, "direction": 0, "ip_length": 101},
         ),
@@ -396,6 +410,6 @@ def test_the_packets_of_a_run_are_its_ip_packets(tmp_path: Path) -> None:
     assert packets.identification.tolist() == [0, 1, 2]
     assert packets.length.tolist() == [28, 29, 30]
     assert packets.interface.tolist() == [7, 7, 7]
-    write_capture(tmp_path / "2.pcap", [], link=ETHERNET)
+    write_capture(tmp_path / "2.pcap", [], link=LINKTYPE_ETHERNET)
     with pytest.raises(UserError, match=r"2\.pcap: not a capture of cooked packets"):
         read_packets(tmp_path)

@@ -24,7 +24,7 @@ def test_the_papers_bursts() -> None:
     assert {s.payload for s in found} == {bytes(3)}
 
 
-@pytest.mark.parametrize("model", WORKLOADS)
+@pytest.mark.parametrize("model", sorted(WORKLOADS.keys() - {"script"}))
 def test_every_workload_is_ordered_ends_and_repeats(model: str) -> None:
     shorter = {"round_ms": 2.0} if model == "rounds" else {}
     workload = WORKLOADS[model](senders=5, duration_ms=20, **shorter)

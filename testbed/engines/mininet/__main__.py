@@ -1,4 +1,4 @@
-"""``python -m testbed.engines.mininet DIRECTORY…``: what the virtual engine runs in its guest.
+"""``python -m testbed.engines.mininet DIRECTORY``: what the virtual engine runs in its guest.
 
 Progress goes to standard output, a line for each step; what went wrong to standard error.
 """
@@ -13,10 +13,9 @@ from testbed.runs.directory import RunDirectory
 
 
 def main() -> int:
-    """Emulate the experiments of prepared run directories, one after the other."""
+    """Emulate the scenario of a prepared run directory."""
     try:
-        for directory in sys.argv[1:]:
-            emulate(RunDirectory(Path(directory)), partial(print, flush=True))
+        emulate(RunDirectory(Path(sys.argv[1])), partial(print, flush=True))
     except UserError as error:
         print(error, file=sys.stderr)
         return 2

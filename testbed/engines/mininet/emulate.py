@@ -20,7 +20,7 @@ from testbed.engines.mininet.net import routed_network
 from testbed.engines.mininet.plan import HOST_NET, UDP_PORT, Plan, build
 from testbed.faults import Fault, Reordering, Slow
 from testbed.packets.capture import Capture
-from testbed.packets.framing import ETHERNET
+from testbed.packets.framing import ETHERNET_BYTES
 from testbed.progress import Progress
 from testbed.runs.directory import RunDirectory
 
@@ -81,7 +81,7 @@ def quiet_s(plan: Plan, faults: Sequence[Fault]) -> float:
     slowness = prod(fault.factor for fault in faults if isinstance(fault, Slow))
     late = max((fault.late_ms for fault in faults if isinstance(fault, Reordering)), default=0.0)
     slowest = max(
-        link.delay_ns / 1e9 + slowness * (plan.mtu + ETHERNET) * 8 / link.bandwidth_bps
+        link.delay_ns / 1e9 + slowness * (plan.mtu + ETHERNET_BYTES) * 8 / link.bandwidth_bps
         for link in plan.links
     )
     return QUIET_S + 2 * (slowest + late / 1e3)

@@ -1,9 +1,9 @@
 """Chooses a CPU for a guest to stay on.
 
 A user-mode kernel and the programs in it take turns at every system call, so only one of them runs
-at a time. On one CPU that is a switch of context; across two, each turn wakes the other CPU, which
-was seen to make a guest three times slower. A guest takes a CPU that no other guest has: whoever can
-bind an abstract socket of the CPU's name has it, and loses it by ending, however that happens.
+at a time. On one CPU that is a context switch; across two, each turn wakes the other CPU, which made a
+guest three times slower when it was measured. A guest takes a CPU that no other guest has: it claims
+one by binding an abstract socket named after the CPU, which the kernel releases when the process ends.
 """
 
 import os
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 
 class Cpu:
-    """A CPU of one's own, as long as there are enough."""
+    """A CPU for one guest alone, as long as there are enough."""
 
     def __init__(self) -> None:
         allowed = sorted(os.sched_getaffinity(0))
@@ -29,7 +29,7 @@ class Cpu:
 
     @contextmanager
     def inherited(self) -> Iterator[None]:
-        """Processes that are started meanwhile, and theirs, stay on the CPU."""
+        """Keep the processes that are started meanwhile, and their children, on the CPU."""
         before = os.sched_getaffinity(0)
         os.sched_setaffinity(0, {self.number})
         try:
@@ -38,5 +38,5 @@ class Cpu:
             os.sched_setaffinity(0, before)
 
     def close(self) -> None:
-        """Let another guest have it."""
+        """Release the CPU for another guest."""
         self._claim.close()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,64 +21,47 @@ MEMORY_MB_PER_NODE = 32
 
 
 def memory_mb(nodes: int) -> int:
-    """How much a guest may use that emulates so many nodes."""
+    """The most memory that a guest may use to emulate a number of nodes."""
     return MEMORY_MB + MEMORY_MB_PER_NODE * nodes
 
 
 class VirtualEngine(Emulation):
-    """The mininet engine in a guest of its own, in exact virtual time, without root."""
+    """The mininet engine in a guest of its own, without root, in exact virtual time or in real time."""
+
+    def __init__(self, virtual: bool = True) -> None:
+        self.virtual = virtual
 
     def run(
         self, scenario: Scenario, directory: RunDirectory, progress: Progress
     ) -> dict[str, Any]:
         """Emulate the scenario of a prepared run directory in a guest, and give its figures."""
-        return run_all([(scenario, directory)], progress)[0]
-
-
-def run_all(
-    runs: Sequence[tuple[Scenario, RunDirectory]], progress: Progress, virtual: bool = True
-) -> list[dict[str, Any]]:
-    """Emulate many scenarios in one boot, one after the other, and give the figures of each.
-
-    Saves some seconds a run. Each is as exact as alone, but what comes after another starts from
-    another state of the kernel: to repeat it to the byte, repeat them all.
-    """
-    paths = [directory.path.resolve() for _, directory in runs]
-    complaints = bytearray()
-    settings = GuestSettings(
-        results=paths[0] if len(paths) == 1 else Path(os.path.commonpath(paths)),
-        virtual=virtual,
-        seed=runs[0][0].experiment.seed,
-        memory_mb=memory_mb(max(scenario.network.processes for scenario, _ in runs)),
-        cwd=PROJECT,
-        console=paths[0] / "console.log",
-        stdout=_Steps(progress),
-        stderr=complaints.extend,
-    )
-    try:
-        result = run_guest(
-            [sys.executable, "-m", "testbed.engines.mininet", *map(str, paths)], settings
+        path, complaints = directory.path.resolve(), bytearray()
+        settings = GuestSettings(
+            results=path,
+            virtual=self.virtual,
+            seed=scenario.experiment.seed,
+            memory_mb=memory_mb(scenario.network.processes),
+            cwd=PROJECT,
+            stdout=_ProgressLines(progress),
+            stderr=complaints.extend,
         )
-    except GuestError as error:
-        raise UserError(str(error)) from None
-    if result.returncode != 0:
-        words = complaints.decode(errors="replace").strip().splitlines()
-        last = words[-1] if words else f"exit status {result.returncode}"
-        raise UserError(f"the emulation failed: {last}; see {result.console}")
-    found = []
-    for scenario, directory in runs:
-        directory.manifest["guest"] = {
-            "boot_s": result.boot_s,
-            "wall_s": result.wall_s,
-            "guest_s": result.guest_s,
-        }
-        protocol = scenario.experiment.protocol
-        found.append(summarise_emulation(protocol, scenario.network, directory))
-    return found
+        try:
+            result = run_guest(
+                [sys.executable, "-m", "testbed.engines.mininet", str(path)], settings
+            )
+        except GuestError as error:
+            raise UserError(str(error)) from None
+        if result.returncode != 0:
+            lines = complaints.decode(errors="replace").strip().splitlines()
+            last = lines[-1] if lines else f"exit status {result.returncode}"
+            raise UserError(f"the emulation failed: {last}; see {result.console}")
+        times = {name: getattr(result, name) for name in ("boot_s", "wall_s", "guest_s")}
+        directory.manifest["guest"] = times
+        return summarise_emulation(scenario.experiment.protocol, scenario.network, directory)
 
 
-class _Steps:
-    """Takes what the guest prints, and reports each line that tells of progress."""
+class _ProgressLines:
+    """Parses the output of the guest, and reports the lines that are about progress."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress

@@ -1,10 +1,10 @@
-"""What can go wrong with a guest, each with a sentence that says the way out."""
+"""What can go wrong with a guest, each error with a sentence that names the remedy."""
 
 from pathlib import Path
 
 
 class GuestError(Exception):
-    """The guest did not run the command to its end; `console` is its log, if it came that far."""
+    """The guest did not run the command to its end; ``console`` is its log, if there is one."""
 
     def __init__(self, sentence: str, console: Path | None = None) -> None:
         super().__init__(f"{sentence} Its console log is {console}." if console else sentence)
@@ -24,12 +24,12 @@ class BootFailedError(GuestError):
 
 
 class GuestHungError(GuestError):
-    """The guest was ended because it made no progress, or took longer than it may."""
+    """The guest was ended because it made no progress, or exceeded its time limit."""
 
 
 class GuestKilledError(GuestError):
-    """The guest ended while the command was running: it was killed, or its kernel failed."""
+    """The guest ended while the command was running: it was killed, or its kernel panicked."""
 
 
 class ResultsNotWrittenError(GuestError):
-    """The command ended, but what it wrote could not be brought to the host."""
+    """The command ended, but its results could not be written to the host."""

@@ -1,10 +1,10 @@
 """Boots the user-mode kernel as an ordinary process and runs one command inside it.
 
 The guest sees the host's files and can change none of them: its root is an overlay whose upper
-layer is memory. Only the results directory is the host's own. Inside, the command is root, whoever
-it is outside. Two runs with the same command, seed and start time behave identically: virtual time
-does not depend on the host's speed, the kernel's randomness is seeded, and neither kernel nor
-programs are loaded at random addresses.
+layer is memory. Only the results directory is the host's own. Inside, the command runs as root,
+whatever user starts it outside. Two runs with the same command, seed and start time behave identically:
+virtual time does not depend on the host's speed, the kernel's randomness is seeded, and neither kernel
+nor programs are loaded at random addresses.
 """
 
 import logging
@@ -30,18 +30,18 @@ from testbed.engines.virtual.errors import (
 )
 from testbed.engines.virtual.kernel import Kernel, find_kernel
 from testbed.engines.virtual.memory import choose_memory_place
+from testbed.engines.virtual.output import FollowedFile, fingerprint
 from testbed.engines.virtual.probe import Probe
-from testbed.engines.virtual.stream import Stream, fingerprint
-from testbed.engines.virtual.watchdog import Sign, Watchdog
+from testbed.engines.virtual.watchdog import Observation, Watchdog
 
 EPOCH_NS = 1_577_836_800 * 10**9
-"""Where a guest's wall clock starts unless told otherwise: 2020-01-01, 00:00 UTC."""
+"""Where a guest's wall clock starts by default: 2020-01-01, 00:00 UTC."""
 
 _log = logging.getLogger(__name__)
 _PUMP_S = 0.02
 _LOOK_S = 1.0
 # Open vSwitch counts the CPUs at most once in 10 s of a clock that starts at 0 when the guest
-# boots; before that it believes in none and handles no packet. Virtual seconds cost nothing.
+# boots; before that it assumes none and handles no packet. Virtual seconds cost nothing.
 _START_S = 15
 _CONSOLE_TAIL = 12
 
@@ -65,24 +65,24 @@ class GuestSettings:
     results: Path
     """The one directory of the host that the guest may write to; same path inside."""
     virtual: bool = True
-    """Virtual time; else the same kernel in real time."""
+    """Whether the kernel runs in virtual time; otherwise in real time."""
     start_ns: int | None = EPOCH_NS
-    """Where the wall clock starts in virtual time, since 1970; None: at the host's present."""
+    """Where the wall clock starts in virtual time, since 1970; None: at the host's time."""
     seed: int = 0
-    """Determines the guest kernel's random numbers."""
+    """The seed of the guest kernel's random numbers."""
     memory_mb: int = 2048
-    """The most that the guest may use; the host gives it only what is touched."""
+    """The most memory that the guest may use; the host allocates only what it touches."""
     cwd: Path = field(default_factory=Path.cwd)
     env: Mapping[str, str] = field(default_factory=dict)
-    """Added to (and overriding) a small fixed environment, see `guest_environment`."""
+    """Added to (and overriding) a small fixed environment, see ``guest_environment``."""
     stall_s: float = 60.0
-    """Seconds of processor without progress after which it is ended; see watchdog.py."""
+    """Seconds of CPU time without progress after which it is ended; see ``watchdog``."""
     quiet_s: float = 86_400.0
     """Virtual seconds without output or results after which it is ended."""
     timeout_s: float | None = None
     """Real seconds that the whole run may take."""
     console: Path | None = None
-    """The console log; `console.log` in the results directory unless given."""
+    """The console log; by default ``console.log`` in the results directory."""
     stdout: Sink = field(default_factory=lambda: _to("stdout"))
     stderr: Sink = field(default_factory=lambda: _to("stderr"))
 
@@ -92,18 +92,18 @@ class GuestResult:
     """How a command in a guest ended."""
 
     returncode: int
-    """As of subprocess: negative if a signal ended the command."""
+    """As in subprocess: negative if a signal ended the command."""
     boot_s: float
     """Real seconds from the call until the command was started."""
     wall_s: float
-    """Real seconds from the call until the guest was gone."""
+    """Real seconds from the call until the guest had ended."""
     guest_s: float
-    """Seconds that the command took by the guest's clock."""
+    """Seconds that the command took on the guest's clock."""
     console: Path
 
 
 def guest_environment(virtual: bool) -> dict[str, str]:
-    """Return the environment that a command in a guest starts with."""
+    """The environment that a command in a guest starts with."""
     programs = [str(Path(sys.executable).parent)]
     programs += [
         f"{base}/{kind}" for base in ("/usr/local", "/usr", "") for kind in ("sbin", "bin")
@@ -114,17 +114,17 @@ def guest_environment(virtual: bool) -> dict[str, str]:
         "TMPDIR": "/tmp",
         "LANG": "C.UTF-8",
         "TESTBED_GUEST": "virtual" if virtual else "real",
-        # One order of sets in every run; output at once; nothing compiled only to be forgotten.
+        # The same order of sets in every run, unbuffered output, no byte code that would be lost.
         "PYTHONHASHSEED": "0",
         "PYTHONUNBUFFERED": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
-        # Mininet imports distutils; setuptools' own takes a second and a half to import.
+        # Mininet imports distutils; that of setuptools takes a second and a half to import.
         "SETUPTOOLS_USE_DISTUTILS": "stdlib",
     }
 
 
 def run_guest(command: Sequence[str], settings: GuestSettings) -> GuestResult:
-    """Run a command in a guest of its own and return how it ended, or raise a GuestError."""
+    """Run a command in a guest of its own and return how it ended, or raise a ``GuestError``."""
     with Guest(command, settings) as guest:
         return guest.wait()
 
@@ -186,15 +186,15 @@ class Guest:
             self._cpu.close()
 
     def wait(self) -> GuestResult:
-        """Pass on the command's output until it ends, and return how."""
+        """Pass on the command's output until it ends, and return how it ended."""
         settings = self._settings
         watchdog = Watchdog(
             virtual=settings.virtual, stall_s=settings.stall_s, quiet_s=settings.quiet_s
         )
         with (
             self.console.open("ab", buffering=0) as console,
-            Stream(self._run / "stdout", settings.stdout, console.write) as stdout,
-            Stream(self._run / "stderr", settings.stderr, console.write) as stderr,
+            FollowedFile(self._run / "stdout", settings.stdout, console.write) as stdout,
+            FollowedFile(self._run / "stderr", settings.stderr, console.write) as stderr,
         ):
             looked_s = self._began
             while not self._has_ended():
@@ -205,8 +205,8 @@ class Guest:
                 if (now_s := time.monotonic()) - looked_s >= _LOOK_S:
                     looked_s = now_s
                     output = hash((stdout.size, stderr.size, fingerprint(self._results)))
-                    sign = Sign(now_s, self._probe.used_s(), self._probe.read(), output)
-                    self._end_if(watchdog.observe(sign))
+                    seen = Observation(now_s, self._probe.used_s(), self._probe.read(), output)
+                    self._end_if(watchdog.observe(seen))
                 self._end_if(self._overdue(now_s))
             stdout.pump()
             stderr.pump()
@@ -214,7 +214,7 @@ class Guest:
         return self._result()
 
     def _prepare(self, run: Path) -> None:
-        """Write what init is to do; see init.c."""
+        """Write the instructions for init; see init.c."""
         settings = self._settings
         environment = {**guest_environment(settings.virtual), **settings.env}
         fields = [
@@ -227,13 +227,12 @@ class Guest:
         if any("\0" in text for text in fields):
             raise ValueError("a guest's command and environment cannot contain NUL characters")
         (run / "spec").write_bytes(b"".join(os.fsencode(text) + b"\0" for text in fields))
-        # Where it is does not show on the kernel's command line, which must not vary; see init.c.
+        # The kernel's command line must not vary, so it does not contain this path; see init.c.
         shutil.copy(self._kernel.init, run / "init")
 
     def _boot(self, run: Path, memory: Path) -> None:
-        # No shell, no interrupts: the console is a file, and no other device of the guest is
-        # connected to the host. An interrupt at a moment of the host's choice would break the
-        # repeatability of a run.
+        # The console is a file, and no other device of the guest is connected to the host: an
+        # interrupt at a time that the host determines would make a run unrepeatable.
         words = [
             f"mem={self._settings.memory_mb}M",
             f"random-seed={self._settings.seed}",
@@ -251,7 +250,7 @@ class Guest:
                 [self._kernel.guard, run, self.console, self._kernel.linux, *words],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                bufsize=0,  # a line that were read ahead would be hidden from select
+                bufsize=0,  # select would not see a line that was read ahead
                 env={"PATH": os.defpath, "HOME": str(run), "TMPDIR": str(memory)},
             )
         assert self._guard.stdout is not None
@@ -261,13 +260,13 @@ class Guest:
         self._probe = Probe(self.kernel_pid, self._kernel.symbols)
 
     def _has_ended(self) -> bool:
-        """Wait a moment; say whether the guest is gone."""
+        """Wait a moment; whether the guest has ended."""
         assert self._guard is not None
         assert self._guard.stdout is not None
         return bool(select.select([self._guard.stdout], [], [], _PUMP_S)[0])
 
     def _status(self) -> list[list[str]]:
-        """Return the lines that init wrote, in words."""
+        """The lines that init wrote, each split at its first space."""
         try:
             text = (self._run / "status").read_text()
         except FileNotFoundError:
@@ -275,7 +274,7 @@ class Guest:
         return [line.split(" ", maxsplit=1) for line in text.splitlines()]
 
     def _note_start(self) -> bool:
-        """Whether the command has been started; when that was first seen is when it has booted."""
+        """Whether the command has been started; the first time, record how long booting took."""
         if self._boot_s is None and any(how == "started" for how, _ in self._status()):
             self._boot_s = time.monotonic() - self._began
         return self._boot_s is not None
@@ -315,4 +314,8 @@ class Guest:
 
     def _tail(self) -> str:
         lines = self.console.read_text("utf-8", "replace").splitlines()[-_CONSOLE_TAIL:]
-        return " Its last words:\n" + "\n".join(f"  {line}" for line in lines) if lines else ""
+        return (
+            " The console log ends with:\n" + "\n".join(f"  {line}" for line in lines)
+            if lines
+            else ""
+        )

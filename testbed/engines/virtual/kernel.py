@@ -1,4 +1,4 @@
-"""Finds what scripts/kernel built: the user-mode kernel and the two helpers around it."""
+"""Finds what scripts/kernel has built: the user-mode kernel and the two programs around it."""
 
 import hashlib
 import os
@@ -21,11 +21,11 @@ class Kernel:
     guard: Path
     """The process on the host that ends the guest when its owner is gone."""
     symbols: Path
-    """Where the kernel keeps its variables, as printed by nm."""
+    """The addresses of the kernel's variables, as printed by nm."""
 
 
 def cache_directory() -> Path:
-    """Return where scripts/kernel keeps what it builds; with sudo, for whoever calls."""
+    """The directory in which scripts/kernel puts its builds; with sudo that of the calling user."""
     user = os.environ.get("SUDO_USER") if os.geteuid() == 0 else None
     home = Path(f"~{user}").expanduser() if user else Path.home()
     base = os.environ.get("XDG_CACHE_HOME") or home / ".cache"
@@ -33,7 +33,7 @@ def cache_directory() -> Path:
 
 
 def find_kernel(cache: Path | None = None) -> Kernel:
-    """Return the newest kernel built from this checkout's configuration and patch."""
+    """The newest kernel that was built from this checkout's configuration and patch."""
     cache = cache or cache_directory()
     helpers = cache / f"helpers-{_hash('guard.c', 'init.c')}"
     kernels = cache.glob(f"*-{_hash('kernel.config', 'kernel.patch')}/linux")
@@ -47,7 +47,6 @@ def find_kernel(cache: Path | None = None) -> Kernel:
 
 
 def _hash(*names: str) -> str:
-    """Return what scripts/kernel calls a build from these files."""
-    return hashlib.sha256(b"".join((_SOURCES / name).read_bytes() for name in names)).hexdigest()[
-        :12
-    ]
+    """The name of a build from these files, as in scripts/kernel."""
+    content = b"".join((_SOURCES / name).read_bytes() for name in names)
+    return hashlib.sha256(content).hexdigest()[:12]

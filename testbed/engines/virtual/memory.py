@@ -1,9 +1,9 @@
 """Chooses where a guest's memory lives.
 
 User-mode Linux keeps its memory in an unlinked file. On a tmpfs that file is plain memory; on a
-disk the host writes it back all the time and the guest crawls. If the file cannot grow (a
-container's /dev/shm often holds 64 MB), the guest dies of a bus error in mid-run, so room is looked
-for beforehand.
+disk the host keeps writing it back, and the guest is very slow. If the file cannot grow (a container's
+/dev/shm often holds 64 MB), the guest dies of SIGBUS in the middle of a run, so the room is checked
+beforehand.
 """
 
 import os
@@ -22,13 +22,13 @@ class MemoryPlace:
 
     directory: Path
     slow: bool
-    """It is on a disk: the guest works, but slowly."""
+    """Whether it is on a disk, where the guest works, but slowly."""
 
 
 def choose_memory_place(
     memory_mb: int, candidates: Sequence[Path] | None = None, mounts: str | None = None
 ) -> MemoryPlace:
-    """Return where a guest with `memory_mb` MiB can keep its memory, on a tmpfs if there is one."""
+    """A place for the memory of a guest, on a tmpfs if possible."""
     available_mb = _available_mb()
     if available_mb < memory_mb:
         raise GuestMemoryError(
@@ -50,7 +50,7 @@ def choose_memory_place(
 
 
 def _candidates() -> Iterator[Path]:
-    """Yield the directories to try, best first."""
+    """The directories to try, best first."""
     if named := os.environ.get("TMPDIR"):
         yield Path(named)
     yield Path("/dev/shm")

@@ -1,11 +1,10 @@
-"""Looks into a running guest from outside, without the guest noticing.
+"""Observes a running guest from outside, without any effect on it.
 
-Whether a guest makes progress cannot be seen from its CPU time: a program that spins on the clock
-burns as much as one that works. Nor may anything inside the guest report it: a heartbeat process
-would wake the guest, cost virtual time at each clock reading, and shift packets. But the kernel is
-an ordinary process of ours, linked at a fixed address, so its variables can simply be read from
-/proc/<pid>/mem at the addresses that nm printed when it was built. That costs the guest nothing
-and changes nothing in it.
+CPU time does not show whether a guest makes progress: a program that spins on the clock uses as much
+as one that works. Nor can a process inside the guest report it: it would wake the guest, cost virtual
+time at each clock reading, and shift packets. But the kernel is an ordinary process of this user,
+linked at a fixed address, so its variables can be read from /proc/<pid>/mem at the addresses that nm
+printed when it was built. That costs the guest nothing and changes nothing in it.
 """
 
 import os
@@ -18,7 +17,7 @@ _USED = ("time_travel_time", "kernel_cpustat", "total_forks", "cpu_tasks", "init
 # enum cpu_usage_stat in include/linux/kernel_stat.h: user, nice, system, softirq, irq, idle, …
 _CPU_STATISTICS = 7
 _IDLE = 5
-# The idle task is a variable, whose name field has this text; it shows where a task keeps its name.
+# The name of the idle task, which is a variable; it shows at which offset a task has its name.
 _IDLE_TASK_NAME = b"swapper\0"
 _NAME_SIZE = 16
 _TASK_SIZE = 16384
@@ -26,22 +25,22 @@ _TASK_SIZE = 16384
 
 @dataclass(frozen=True)
 class Reading:
-    """One look at a guest."""
+    """The state of a guest at one instant."""
 
     virtual_ns: int
     """Guest time since boot; 0 in a guest that runs in real time."""
     idle_ns: int
-    """How much of its time no program wanted to run. It cannot grow while something spins."""
+    """Time in which no program was runnable. It does not grow while a program spins."""
     accounted_ns: int
-    """Time that the guest's scheduler has accounted for at all; grows while the kernel lives."""
+    """All time that the guest's scheduler has accounted for; grows while the kernel lives."""
     forks: int
-    """How many processes were ever started."""
+    """How many processes have been started since boot."""
     program: str
-    """The program that has the guest's CPU."""
+    """The program that runs on the guest's CPU."""
 
 
 class Probe:
-    """Reads the clock and the scheduler's counts of the guest whose kernel is process `pid`."""
+    """Reads the clock and the scheduler's counts of the guest whose kernel is process ``pid``."""
 
     def __init__(self, pid: int, symbols: Path) -> None:
         self._pid = pid
@@ -50,16 +49,16 @@ class Probe:
         self._name_offset: int | None = None
 
     def read(self) -> Reading | None:
-        """Return the present state, or None if the guest is gone, or not there yet."""
+        """The present state, or None if the guest has ended or not started yet."""
         try:
-            # Opened each time: a file opened before the kernel was loaded shows what was before.
+            # Opened each time: opened before exec, it would show the memory before exec.
             with open(self._path, "rb", buffering=0) as memory:
                 return self._reading(memory)
         except OSError:
             return None
 
     def used_s(self) -> float:
-        """Processor time of the kernel and of the guest's programs, which are its children."""
+        """CPU time of the kernel and of the guest's programs, which are its children."""
         try:
             children = Path(f"/proc/{self._pid}/task/{self._pid}/children").read_text().split()
         except OSError:
@@ -104,7 +103,7 @@ def _addresses(symbols: Path) -> dict[str, int]:
 
 
 def _used_s(pid: int) -> float:
-    """Of a process, and of those of its children that have ended; none if it has ended itself."""
+    """CPU time of a process and its children that have ended; 0 if it has ended itself."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

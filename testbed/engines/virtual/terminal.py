@@ -1,8 +1,8 @@
 """A person's terminal in a guest, in real time.
 
-No device of a guest is connected to the host. So what is typed goes in as files, one for each time
-that something was typed, numbered from 0: a process in the guest waits for the next and hands it to a
-pseudo-terminal, on which the command runs. What that shows goes out as any command's output does.
+No device of a guest is connected to the host. So input reaches it as files, one for each read from the
+terminal, numbered from 0: a process in the guest polls for the next one and writes it to a
+pseudo-terminal, on which the command runs. Output takes the same way as that of any command.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _POLL_S = 0.02
 
 
 def run_in_terminal(command: Sequence[str], memory_mb: int) -> int:
-    """Run a command in a guest, on this process's terminal or, if there is none, on its input."""
+    """Run a command in a guest, on the terminal of this process or, without one, on its input."""
     with tempfile.TemporaryDirectory(prefix="causal-testbed-") as directory:
         typed = Path(directory)
         settings = GuestSettings(
@@ -49,7 +49,7 @@ def run_in_terminal(command: Sequence[str], memory_mb: int) -> int:
 
 @contextmanager
 def _keyboard(directory: Path) -> Iterator[None]:
-    """Write whatever is typed into a directory; every key means what the guest makes of it."""
+    """Write all that is typed to a directory, in raw mode: the guest interprets every key."""
     keys = sys.stdin.fileno()
     over, end = os.pipe()
     reader = threading.Thread(target=_read_keys, args=(keys, over, directory))
@@ -75,7 +75,7 @@ def _read_keys(keys: int, over: int, directory: Path) -> None:
 
 
 def serve(directory: Path, lines: int, columns: int, command: Sequence[str]) -> int:
-    """In the guest: run a command on a terminal of its own; return its exit status."""
+    """In the guest: run a command on a pseudo-terminal, and return its exit status."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.execvp(command[0], list(command))
@@ -85,7 +85,7 @@ def serve(directory: Path, lines: int, columns: int, command: Sequence[str]) -> 
         if select.select([terminal], [], [], _POLL_S)[0]:
             try:
                 os.write(sys.stdout.fileno(), os.read(terminal, 65536))
-            except OSError:  # that is how the end of a terminal looks
+            except OSError:  # EIO: the other end of the pseudo-terminal was closed
                 return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         file = directory / str(number)
         if file.exists():

@@ -1,1 +1,1 @@
-"""Everything that can happen to three processes on leases with three tickets, within limits."""
+"""Exhaustive exploration of three processes with three tickets on leases, within limits."""

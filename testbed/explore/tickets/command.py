@@ -1,6 +1,6 @@
-"""The command line of the search through all that can happen to three processes on leases.
+"""Explore everything that can happen to three processes with three tickets on leases.
 
-Without limits it goes through ``STAGES``, which takes some minutes.
+Without limits the search goes through several stages, which takes some minutes.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import time
 
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from testbed.explore.tickets.search import Search, told
+from testbed.explore.tickets.search import Search, summarised
 from testbed.explore.tickets.system import System, Used, ViolationError
 from testbed.protocols.broken.leases import BROKEN_LEASES
 from testbed.protocols.cluster.tickets import Leases
 
-KINDS = {kind.__name__: kind for kind in (Leases, *BROKEN_LEASES)}
-ORDERS = ((0, 1, 2), (0, 2, 1))  # all others are turns of these, of a ring that looks the same
+LEASE_CLASSES = {kind.__name__: kind for kind in (Leases, *BROKEN_LEASES)}
+ORDERS = ((0, 1, 2), (0, 2, 1))  # the others are rotations of these, and the ring looks the same
 STAGES = (
     (1, Used(1, 1, 1)),
     (1, Used(2, 0, 0)),
@@ -30,31 +30,31 @@ STAGES = (
 def explore(
     kind: type[Leases], limits: Used, parts: int, order: tuple[int, ...], progress: Progress
 ) -> tuple[Search, str | None]:
-    """A search with its bar, and what it has found that must never happen."""
+    """Search with a progress bar; the search, and the violation that it found, if any."""
     search = Search(System(kind, limits, parts, order))
     task = progress.add_task("", total=None)
 
     def tell() -> None:
         left = sum(map(len, search.queues))
-        progress.update(task, description=f"{len(search.found):,} states, {left:,} to look at")
+        progress.update(task, description=f"{len(search.found):,} states, {left:,} to visit")
 
     try:
         search.run(tell=tell)
     except ViolationError as violation:
-        return search, f"{violation}, after: {told([*search.trace(), '…'])}"
+        return search, f"{violation}, after: {summarised([*search.trace(), '…'])}"
     finally:
         progress.remove_task(task)
     return search, None
 
 
 def described(kind: type[Leases], limits: Used, parts: int, order: tuple[int, ...]) -> str:
-    """What is looked at."""
+    """The search in words."""
     what = ", ".join(f"{n} {name}" for name, n in limits._asdict().items())
-    return f"{kind.__name__}, ticks a round: {parts}, timers in order {order}, up to {what}"
+    return f"{kind.__name__}, ticks per round: {parts}, timers in order {order}, up to {what}"
 
 
 def recovered(search: Search, parts: int) -> str:
-    """How long it takes from each state until every ticket is owned or assignable again."""
+    """The longest time from any state until every ticket is owned or assignable again."""
     times = [search.recovery(state) for state, _, _ in search.found]
     longest = max((time for time in times if time is not None), default=0)
     never = times.count(None)
@@ -62,18 +62,27 @@ def recovered(search: Search, parts: int) -> str:
 
 
 def main() -> int:
-    """Search, and print a line for each search."""
+    """Run the searches, and print the result of each."""
     parser = argparse.ArgumentParser(prog="scripts/explore-tickets", description=__doc__)
-    parser.add_argument("--faults", type=int, help="cuts, stops, crashes and late messages")
-    parser.add_argument("--actions", type=int, default=0, help="joins and leaves")
-    parser.add_argument("--slips", type=int, default=0, help="ticks that clocks lose")
-    parser.add_argument("--parts", type=int, default=4, help="ticks a round")
-    parser.add_argument("--kind", choices=KINDS, default="Leases", help="or a broken version")
-    parser.add_argument("--recovery", action="store_true", help="also how long repairs take")
+    parser.add_argument(
+        "--faults",
+        type=int,
+        help="limit of link cuts, pauses, crashes and late messages (default: several stages)",
+    )
+    parser.add_argument("--actions", type=int, default=0, help="limit of joins and leaves")
+    parser.add_argument("--slips", type=int, default=0, help="limit of ticks that clocks lose")
+    parser.add_argument("--parts", type=int, default=4, help="ticks per round")
+    parser.add_argument(
+        "--kind",
+        choices=LEASE_CLASSES,
+        default="Leases",
+        help="the protocol, or a broken version of it",
+    )
+    parser.add_argument("--recovery", action="store_true", help="also report how long repairs take")
     options = parser.parse_args()
     limits = Used(options.faults or 0, options.actions, options.slips)
     stages = STAGES if options.faults is None else ((options.parts, limits),)
-    kind, violations = KINDS[options.kind], 0
+    kind, violations = LEASE_CLASSES[options.kind], 0
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, transient=True) as progress:
         for parts, bounds in stages:
@@ -86,7 +95,7 @@ def main() -> int:
                 progress.console.print(f"{described(kind, bounds, parts, order)}: {result}")
                 progress.console.print(
                     f"  {len(search.found):,} states, {search.transitions:,} transitions, longest "
-                    f"run {search.depth()}, {seconds:.0f} s of processor"
+                    f"run {search.depth()}, {seconds:.0f} s of CPU time"
                 )
                 if options.recovery and violation is None:
                     progress.console.print(f"  {recovered(search, parts)}")

@@ -1,8 +1,8 @@
 """What one process on leases does next, worked out once for each of its states and stimuli.
 
-A state is kept as seen from now: times are what is left of them, in ``TICK``s of a part of a
-round, and what can no longer make a difference is set to one value. Poll numbers are given anew
-from time to time, in the same order. So the states of a run without end are finitely many.
+A state is relative to the present: times are remaining times, in ``TICK``s of a part of a round, and
+what can no longer make a difference is set to one value. After each tick the polls are renumbered, in
+the same order. So even an endless run has finitely many states.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import cache
 from operator import attrgetter
 from typing import Any, NamedTuple, cast
 
-from testbed.explore.choices import Script, all_ways
+from testbed.explore.choices import ScriptedChoices, all_ways
 from testbed.protocols.base import CancelTimer, Place, Send, SetTimer
 from testbed.protocols.cluster.tickets import Granted, Leases, LeaseSettings
 from testbed.protocols.cluster.tickets.exclusion import SILENCE
@@ -23,12 +23,12 @@ from testbed.protocols.cluster.tickets.voting import NOWHERE
 TICK = 2
 PROCESSES = TICKETS = 3
 FOUNDERS = {TICKETS - 1 - p: p for p in range(PROCESSES)}
-PLAIN = attrgetter(
+FIELDS = attrgetter(
     *("voter", "state", "ticket", "wants_out", "number", "member", "clock", "polls", "question"),
     *("L", "version", "proposal", "succ", "after", "confirmed", "silence", "pred", "unheard"),
     *("lease_end", "quarantine_end", "linking_end", "part"),
 )
-WHOM = attrgetter("target", "after", "ended", "candidate", "waited", "fenced_at")
+EXCLUSION_FIELDS = attrgetter("target", "after", "ended", "candidate", "waited", "fenced_at")
 ENDS = ("lease_end", "quarantine_end", "linking_end")
 IDLE: dict[str, Any] = {
     **dict.fromkeys(ENDS, 0),
@@ -39,18 +39,18 @@ IDLE: dict[str, Any] = {
     "pred": None,
 }
 Renumber = Callable[[int, int], int]
-Numbers = frozenset[tuple[int, int, int]]  # of whose polls which becomes which
+Numbers = frozenset[tuple[int, int, int]]  # process, old number and new number of polls
 
 
 class Local(NamedTuple):
-    """A process, and when its timers are due."""
+    """A process, and the ticks until its timers are due."""
 
     machine: Any
     timers: tuple[tuple[Hashable, int], ...]
 
 
-class Outcome(NamedTuple):
-    """The number of the next state, what is sent to whom, and the (ticket, epoch)s granted."""
+class LeaseOutcome(NamedTuple):
+    """The number of the next state, the messages to peers, and the (ticket, epoch) pairs granted."""
 
     state: int
     sends: tuple[tuple[int, int], ...]
@@ -58,7 +58,7 @@ class Outcome(NamedTuple):
 
 
 def clone(machine: Any) -> Any:
-    """A copy that shares what is never changed in place."""
+    """A copy that shares what is never modified in place."""
     other = object.__new__(type(machine))
     other.__dict__.update(machine.__dict__)
     for name in ("registers", "fences", "ended", "waiting"):
@@ -68,32 +68,35 @@ def clone(machine: Any) -> Any:
     return other
 
 
-def pictured(machine: Any) -> Hashable:
-    """All that makes a difference, as a value that can be hashed."""
+def hashable_state(machine: Any) -> Hashable:
+    """All that makes a difference, as a hashable value."""
     x = machine.exclusion
     return (
-        PLAIN(machine),
+        FIELDS(machine),
         frozenset(machine.registers.items()),
         frozenset(machine.fences.items()),
         frozenset(machine.ended.items()),
         tuple(machine.waiting.items()),
-        None if machine.offer is None else described(machine.offer),
-        None if x is None else (WHOM(x), frozenset(x.reports.items())),
+        None if machine.offer is None else hashable_message(machine.offer),
+        None if x is None else (EXCLUSION_FIELDS(x), frozenset(x.reports.items())),
     )
 
 
-def described(message: Any) -> Hashable:
-    """A message as a value that can be hashed."""
+def hashable_message(message: Any) -> Hashable:
+    """A message as a hashable value."""
     return message.kind, message.source, *(getattr(message, name) for name in message.forms)
 
 
-def normal(machine: Any) -> None:
-    """Forget what makes no difference."""
+def normalise(machine: Any) -> None:
+    """Normalise what makes no difference."""
     for name in ENDS:
         setattr(machine, name, max(getattr(machine, name), 0))
     machine.unheard = min(machine.unheard, SILENCE + 1)
     machine.silence = min(machine.silence, SILENCE)
-    machine.view, machine.contact = [None] * TICKETS, None  # so who joins may ask anybody
+    machine.view, machine.contact = (
+        [None] * TICKETS,
+        None,
+    )  # so a process that joins may ask anybody
     if machine.member is None:
         vars(machine).update(IDLE)
     if (q := machine.question) is not None:
@@ -110,7 +113,7 @@ def normal(machine: Any) -> None:
 
 
 def registers(value: Any, change: Renumber) -> Any:
-    """A value with other poll numbers in its registers."""
+    """A value with the polls in its registers renumbered."""
     if isinstance(value, Register):
         return value._replace(number=change(value.member.process, value.number))
     if type(value) is tuple:
@@ -121,7 +124,7 @@ def registers(value: Any, change: Renumber) -> Any:
 
 
 def renumber(machine: Any, change: Renumber) -> None:
-    """Give polls other numbers, wherever a process knows them."""
+    """Renumber polls, wherever a process knows them."""
     machine.polls = change(machine.me, machine.polls)
     machine.registers = registers(machine.registers, change)
     machine.ended = registers(machine.ended, change)
@@ -132,7 +135,7 @@ def renumber(machine: Any, change: Renumber) -> None:
 
 
 def readdress(message: Any, to: int, change: Renumber) -> Any:
-    """A message with other poll numbers; a vote has one of the process that it goes to."""
+    """A message with its polls renumbered; a vote has one of the process that it goes to."""
     if isinstance(message, Alive):
         return replace(message, number=change(to, message.number))
     known = {f.name: getattr(message, f.name) for f in fields(message)}
@@ -140,20 +143,20 @@ def readdress(message: Any, to: int, change: Renumber) -> Any:
     return message if changed == known else replace(message, **changed)
 
 
-class Noted:
-    """Changes no number and notes them all."""
+class PollCollector:
+    """A renumbering that changes nothing and collects the polls."""
 
     def __init__(self) -> None:
         self.polls: set[tuple[int, int]] = set()
 
     def __call__(self, process: int, number: int) -> int:
-        """The number as it is."""
+        """Collect a poll; its number stays as it is."""
         self.polls.add((process, number))
         return number
 
 
 class Steps:
-    """The states of single processes and the messages, by number, and what comes of what."""
+    """The states of single processes and the messages, by number, and the steps between them."""
 
     def __init__(self, kind: type[Leases], parts: int) -> None:
         self.kind = kind
@@ -165,13 +168,13 @@ class Steps:
         self.tick = cache(self._tick)
         self.slowed = cache(self._slowed)
         self.polls = cache(self._polls)
-        self.polls_told = cache(self._polls_told)
+        self.polls_in = cache(self._polls_in)
         self.readdressed = cache(self._readdressed)
         self.begun = cache(self._begun)
 
     def number(self, local: Local) -> int:
         """The number of a state."""
-        key = (pictured(local.machine), local.timers)
+        key = (hashable_state(local.machine), local.timers)
         number = self.numbers.setdefault(key, len(self.locals))
         if number == len(self.locals):
             self.locals.append(local)
@@ -179,25 +182,25 @@ class Steps:
 
     def message(self, message: Any) -> int:
         """The number of a message."""
-        number = self.numbers.setdefault(described(message), len(self.messages))
+        number = self.numbers.setdefault(hashable_message(message), len(self.messages))
         if number == len(self.messages):
             self.messages.append(message)
         return number
 
-    def _begun(self, p: int, incarnation: int) -> Outcome:
-        """A process that starts."""
-        place = Place(p, PROCESSES, rng=cast(Any, Script()), incarnation=incarnation)
+    def _begun(self, p: int, incarnation: int) -> LeaseOutcome:
+        """The start of a process."""
+        place = Place(p, PROCESSES, rng=cast(Any, ScriptedChoices()), incarnation=incarnation)
         machine = self.kind(place, TICKETS, FOUNDERS, self.rules)
         return self.drain(machine, {}, machine.start(0))
 
-    def _after(self, state: int, *stimulus: Any) -> tuple[Outcome, ...]:
-        """All that may come of a stimulus, whichever way random choices fall."""
+    def _after(self, state: int, *stimulus: Any) -> tuple[LeaseOutcome, ...]:
+        """The outcomes of a stimulus under all random choices."""
         return all_ways(lambda script: self.play(state, script, stimulus))
 
     def play(
         self, state: int, script: tuple[int, ...], stimulus: tuple[Any, ...]
-    ) -> tuple[Outcome, list[int]]:
-        """What comes of one stimulus when random choices follow a script."""
+    ) -> tuple[LeaseOutcome, list[int]]:
+        """The outcome of a stimulus when random choices follow a script, and their arity."""
         before = self.locals[state]
         machine, timers = clone(before.machine), dict(before.timers)
         rng = machine.place.rng
@@ -212,8 +215,10 @@ class Steps:
                 effects = getattr(machine, operation)(0)
         return self.drain(machine, timers, effects), rng.arity
 
-    def drain(self, machine: Any, timers: dict[Hashable, int], effects: Iterator[Any]) -> Outcome:
-        """Perform the effects of a process; the outcome."""
+    def drain(
+        self, machine: Any, timers: dict[Hashable, int], effects: Iterator[Any]
+    ) -> LeaseOutcome:
+        """Perform the effects of a process, and return the outcome."""
         sends: list[tuple[int, int]] = []
         grants: list[tuple[int, int]] = []
         for effect in effects:
@@ -226,12 +231,12 @@ class Steps:
                     timers.pop(timer, None)
                 case Granted(ticket, epoch, _):
                     grants.append((ticket, epoch))
-        normal(machine)
+        normalise(machine)
         local = Local(machine, tuple(sorted(timers.items())))
-        return Outcome(self.number(local), tuple(sends), tuple(grants))
+        return LeaseOutcome(self.number(local), tuple(sends), tuple(grants))
 
     def _tick(self, state: int, numbers: Numbers) -> int:
-        """A tick later, with new numbers for polls; a timer that is due stays so."""
+        """The state a tick later, with polls renumbered; a timer that is due stays due."""
         before = self.locals[state]
         machine = clone(before.machine)
         for name in ENDS:
@@ -240,7 +245,7 @@ class Steps:
             machine.question = q._replace(asked_at=q.asked_at - TICK)
         if machine.exclusion is not None:
             machine.exclusion.fenced_at -= TICK
-        normal(machine)
+        normalise(machine)
         new = {(p, before): after for p, before, after in numbers}
         if new:
             renumber(machine, lambda p, n: new.get((p, n), n))
@@ -248,7 +253,7 @@ class Steps:
         return self.number(Local(machine, timers))
 
     def _slowed(self, state: int) -> int:
-        """The clock is a tick behind; what is over stays so."""
+        """The state when the clock loses a tick; what has expired stays expired."""
         before = self.locals[state]
         machine = clone(before.machine)
         for name in ENDS:
@@ -258,19 +263,19 @@ class Steps:
             machine.question = q._replace(asked_at=q.asked_at + TICK)
         if machine.exclusion is not None:
             machine.exclusion.fenced_at += TICK
-        normal(machine)
+        normalise(machine)
         return self.number(Local(machine, tuple((t, left + 1) for t, left in before.timers)))
 
     def _polls(self, state: int) -> frozenset[tuple[int, int]]:
-        """The processes and numbers of all polls that a process knows."""
-        noted = Noted()
-        renumber(clone(self.locals[state].machine), noted)
-        return frozenset(noted.polls)
+        """All polls that a process knows."""
+        collector = PollCollector()
+        renumber(clone(self.locals[state].machine), collector)
+        return frozenset(collector.polls)
 
-    def _polls_told(self, message: int, to: int) -> frozenset[tuple[int, int]]:
-        noted = Noted()
-        readdress(self.messages[message], to, noted)
-        return frozenset(noted.polls)
+    def _polls_in(self, message: int, to: int) -> frozenset[tuple[int, int]]:
+        collector = PollCollector()
+        readdress(self.messages[message], to, collector)
+        return frozenset(collector.polls)
 
     def _readdressed(self, message: int, to: int, numbers: Numbers) -> int:
         new = {(p, before): after for p, before, after in numbers}

@@ -1,18 +1,18 @@
-"""Everything that can happen to three processes on leases with three tickets, within limits.
+"""Everything that can happen to three processes with three tickets on leases, within limits.
 
-Time goes by in ticks: a part of a round, after which each process sends again what is not answered.
-In a tick the processes' timers fire in a fixed order, which stands for phases of their clocks that
-differ by less than a tick, and what they send arrives and is answered before the next fires. Between
-two ticks anything may happen, in any order:
-- a fault, of which there are at most so many: a link is cut in one direction, a process stops for a
-  while, or crashes. While they send and receive, a message may be late: a fault each.
-- a link is healed, a process goes on or is started again: at any time or never. So does a late
-  message arrive, also between two processes' timers. What is sent over a link that is cut, or to a
-  process that is stopped, is lost, or late at the price of a fault.
+Time passes in ticks: a tick is a part of a round, after which each process retransmits what is not
+acknowledged. In a tick the processes' timers expire in a fixed order, which stands for phases of their
+clocks that differ by less than a tick, and what they send arrives and is answered before the next one
+expires. Between two ticks anything may happen, in any order:
+- a fault, of which there is a limited number: a link is cut in one direction, a process is paused or
+  crashes. Each message that is late is a fault too.
+- a repair: a link is healed, a process resumes or restarts, at any time or never. A late message
+  arrives at any time or never too, also between the timers of two processes. What is sent over a link
+  that is cut, or to a paused process, is lost, or late at the cost of a fault.
 - an action: a user joins or leaves; or a slip: a clock loses a tick.
-There is no horizon, since there are finitely many states however long a run may be. But a run is
-given up when a ticket is offered in an epoch beyond ``EPOCHS``, since one that is offered to a
-process that cannot hear of it is offered again for ever.
+There is no horizon: however long a run is, there are finitely many states. But a run is abandoned when
+a ticket is offered in an epoch beyond ``EPOCHS``, since one that is offered to a process that cannot
+hear of it is offered again for ever.
 """
 
 from __future__ import annotations
@@ -22,35 +22,35 @@ from functools import cache
 from itertools import groupby, permutations
 from typing import NamedTuple
 
-from testbed.explore.tickets.steps import PROCESSES, TICKETS, Numbers, Outcome, Steps
+from testbed.explore.tickets.steps import PROCESSES, TICKETS, LeaseOutcome, Numbers, Steps
 from testbed.protocols.cluster.tickets import Leases
 from testbed.protocols.cluster.tickets.lease_messages import Alive, Poll
 
 DEAD = -1
 EPOCHS = 2
-LINKS = tuple(permutations(range(PROCESSES), 2))
-Mail = tuple[int, int, int]  # from whom, to whom, and the message's number
-Step = tuple[str, "State", "Used"]
+ARCS = tuple(permutations(range(PROCESSES), 2))
+Mail = tuple[int, int, int]  # sender, receiver and number of the message
+Successor = tuple[str, "SystemState", "Used"]
 
 
 class ViolationError(AssertionError):
-    """Something that must never happen."""
+    """An invariant does not hold."""
 
 
 class Used(NamedTuple):
-    """How many faults, actions and slips there are, or may be."""
+    """How many faults, actions and slips there were, or may be."""
 
     faults: int = 0
     actions: int = 0
     slips: int = 0
 
     def covers(self, other: Used) -> bool:
-        """Whether this is not less of anything."""
+        """Whether this is at least as much of each."""
         return all(mine >= its for mine, its in zip(self, other, strict=True))
 
 
-class State(NamedTuple):
-    """Of all processes, by number, and of the network; which epoch of each ticket came last."""
+class SystemState(NamedTuple):
+    """The numbers of the processes' states, the network, and the last epoch of each ticket."""
 
     locals: tuple[int, ...]
     late: tuple[Mail, ...] = ()
@@ -59,13 +59,13 @@ class State(NamedTuple):
     incarnations: tuple[int, ...] = (0,) * PROCESSES
     epochs: tuple[int, ...] = (-1,) * TICKETS
 
-    def at(self, p: int, local: int) -> State:
-        """With a process in another state."""
+    def at(self, p: int, local: int) -> SystemState:
+        """This state, with one process in another one."""
         return self._replace(locals=(*self.locals[:p], local, *self.locals[p + 1 :]))
 
 
 class System:
-    """Three processes and what may happen to them."""
+    """Three processes and all that may happen to them."""
 
     def __init__(
         self, kind: type[Leases], limits: Used, parts: int = 4, turns: Sequence[int] = (0, 1, 2)
@@ -76,15 +76,15 @@ class System:
         self.powers = cache(self._powers)
         self.ranks = cache(self._ranks)
 
-    def initial(self) -> list[State]:
-        """The founders have begun; none of their first messages is late."""
+    def initial(self) -> list[SystemState]:
+        """The states after the founders have started; none of their first messages is late."""
         begun = [self.steps.begun(p, 0) for p in range(PROCESSES)]
-        state = State(tuple(outcome.state for outcome in begun))
+        state = SystemState(tuple(outcome.state for outcome in begun))
         mails = tuple((p, peer, m) for p, o in enumerate(begun) for peer, m in o.sends)
         return [self.later(after) for after, _ in self.settle(state, self.limits, mails)]
 
-    def expand(self, state: State, used: Used) -> Iterator[Step]:
-        """All that may happen next."""
+    def expand(self, state: SystemState, used: Used) -> Iterator[Successor]:
+        """All successors of a state."""
         yield from self.late(state, used)
         if used.faults < self.limits.faults:
             yield from self.faults(state, used._replace(faults=used.faults + 1))
@@ -99,12 +99,12 @@ class System:
             late = len(after.late) > len(state.late)
             yield "tick, late message" if late else "tick", after, cost
 
-    def living(self, state: State) -> list[tuple[int, int]]:
-        """The processes that have not crashed, with their states."""
+    def living(self, state: SystemState) -> list[tuple[int, int]]:
+        """The processes that are alive, with their states."""
         return [(p, local) for p, local in enumerate(state.locals) if local != DEAD]
 
-    def late(self, state: State, used: Used) -> Iterator[Step]:
-        """Messages that were kept back arrive."""
+    def late(self, state: SystemState, used: Used) -> Iterator[Successor]:
+        """Late messages arrive."""
         for mail in state.late:
             sender, p, number = mail
             if state.locals[p] == DEAD or p in state.stopped:
@@ -115,9 +115,9 @@ class System:
                 for after, cost in self.act(rest, used, p, outcome):
                     yield f"late {what} from {sender} reaches {p}", after, cost
 
-    def faults(self, state: State, cost: Used) -> Iterator[Step]:
-        """What may go wrong: a cut, a process that stops, a crash."""
-        for link in LINKS:
+    def faults(self, state: SystemState, cost: Used) -> Iterator[Successor]:
+        """A link is cut, a process is paused or crashes."""
+        for link in ARCS:
             if link not in state.cuts:
                 yield f"cut {link}", state._replace(cuts=state.cuts | {link}), cost
         for p, _ in self.living(state):
@@ -127,8 +127,8 @@ class System:
             rest = state._replace(incarnations=number, stopped=state.stopped - {p})
             yield f"crash {p}", rest.at(p, DEAD), cost
 
-    def repairs(self, state: State, used: Used) -> Iterator[Step]:
-        """What was cut, stopped or crashed comes back."""
+    def repairs(self, state: SystemState, used: Used) -> Iterator[Successor]:
+        """A link is healed, a process resumes or restarts."""
         for link in state.cuts:
             yield f"heal {link}", state._replace(cuts=state.cuts - {link}), used
         for p in state.stopped:
@@ -138,8 +138,8 @@ class System:
                 begun = self.steps.begun(p, state.incarnations[p])
                 yield f"restart {p}", state.at(p, begun.state), used
 
-    def actions(self, state: State, cost: Used) -> Iterator[Step]:
-        """What users may ask for: to join or to leave."""
+    def actions(self, state: SystemState, cost: Used) -> Iterator[Successor]:
+        """A user joins or leaves."""
         for p, local in self.living(state):
             machine = self.steps.locals[local].machine
             if p in state.stopped or machine.state == "leaving" or machine.wants_out:
@@ -149,8 +149,8 @@ class System:
                 for after, total in self.act(state, cost, p, outcome):
                     yield f"{what} {p}", after, total
 
-    def tick(self, state: State, used: Used) -> Iterator[tuple[State, Used]]:
-        """Fire the timers that are due, process by process; then time goes by."""
+    def tick(self, state: SystemState, used: Used) -> Iterator[tuple[SystemState, Used]]:
+        """Let the timers expire that are due, process by process; then time passes."""
         stack = [(state, used, 0)]
         while stack:
             now, cost, turn = stack.pop()
@@ -170,21 +170,21 @@ class System:
                 stack += [(*after, turn) for after in self.act(now, cost, p, outcome)]
 
     def clock(self, local: int) -> int:
-        """A process's own clock."""
+        """The logical clock of a process."""
         clock: int = self.steps.locals[local].machine.clock
         return clock
 
     def act(
-        self, state: State, used: Used, p: int, outcome: Outcome
-    ) -> Iterator[tuple[State, Used]]:
-        """What becomes of the system when one process does this."""
+        self, state: SystemState, used: Used, p: int, outcome: LeaseOutcome
+    ) -> Iterator[tuple[SystemState, Used]]:
+        """The states of the system after an outcome of one process."""
         mails = tuple((p, peer, message) for peer, message in outcome.sends)
         return self.settle(self.grant(state, p, outcome), used, mails)
 
     def settle(
-        self, state: State, used: Used, mails: tuple[Mail, ...]
-    ) -> Iterator[tuple[State, Used]]:
-        """Deliver messages and what is sent in answer, unless they are lost or late."""
+        self, state: SystemState, used: Used, mails: tuple[Mail, ...]
+    ) -> Iterator[tuple[SystemState, Used]]:
+        """Hand over messages and the answers to them, unless they are lost or late."""
         stack = [(state, used, mails)]
         while stack:
             now, cost, queue = stack.pop()
@@ -204,8 +204,8 @@ class System:
                 answers = tuple((p, peer, message) for peer, message in outcome.sends)
                 stack.append((self.grant(now, p, outcome), cost, rest + answers))
 
-    def grant(self, state: State, p: int, outcome: Outcome) -> State:
-        """A process's new state. I3: an epoch of a ticket comes after all before it."""
+    def grant(self, state: SystemState, p: int, outcome: LeaseOutcome) -> SystemState:
+        """The state after an outcome. I3: the epochs of a ticket increase."""
         epochs = list(state.epochs)
         for ticket, epoch in outcome.grants:
             if epoch <= epochs[ticket]:
@@ -215,12 +215,12 @@ class System:
         self.check(after)
         return after
 
-    def later(self, state: State) -> State:
-        """A tick has gone by; polls get the smallest numbers that are in the same order."""
+    def later(self, state: SystemState) -> SystemState:
+        """The state a tick later; polls get the smallest numbers in the same order."""
         steps = self.steps
         mails = [mail for mail in state.late if not self.stale(state.locals, mail)]
         known = [steps.polls(local) for _, local in self.living(state)]
-        known += [steps.polls_told(number, p) for _, p, number in mails]
+        known += [steps.polls_in(number, p) for _, p, number in mails]
         ranks = self.ranks(frozenset[tuple[int, int]]().union(*known))
         after = state._replace(
             locals=tuple(DEAD if s == DEAD else steps.tick(s, ranks) for s in state.locals),
@@ -235,7 +235,7 @@ class System:
         return frozenset((p, n, i) for p, n, i in ranked if n != i)
 
     def stale(self, locals_: tuple[int, ...], mail: Mail) -> bool:
-        """Whether a message will make no difference, whenever it arrives; not if in doubt."""
+        """Whether a message can make no difference any more, whenever it arrives; False if in doubt."""
         sender, p, number = mail
         message = self.steps.messages[number]
         if locals_[p] == DEAD or not isinstance(message, Alive | Poll):
@@ -260,8 +260,8 @@ class System:
         ticket = machine.owns(0)
         return 0 if ticket is None else 1 << ticket, sum(1 << t for t in machine.assignable(0))
 
-    def check(self, state: State) -> int:
-        """I1 and I2: no ticket owned or assignable by two. The answer is which are either, as bits."""
+    def check(self, state: SystemState) -> int:
+        """I1 and I2: no ticket is owned or assignable by two. Return those that are, as bits."""
         taken = 0
         for p, local in self.living(state):
             owned, assignable = self.powers(local)

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
-from testbed.explore.choices import Script, all_ways
+from testbed.explore.choices import ScriptedChoices, all_ways
 from testbed.explore.freeze import freeze
 from testbed.protocols.base import CancelTimer, Place, Send, SetTimer
 from testbed.protocols.cluster.tickets.manager import Granted, Revoked
@@ -46,7 +46,7 @@ class Search:
         self.outcomes: dict[Hashable, tuple[Outcome, ...]] = {}
         first = []
         for p in range(processes):
-            machine = make(Place(p, processes, rng=cast(Any, Script())))
+            machine = make(Place(p, processes, rng=cast(Any, ScriptedChoices())))
             list(machine.start(0))
             first.append(self.number(Local(machine, (), operations[p])))
         self.initial: State = (tuple(first), ())

@@ -1,10 +1,9 @@
-"""A judge that sees events as they happen; what it knows is a part of each state of the search.
+"""A monitor of causal order that sees events as they happen; its knowledge is part of every state.
 
-Messages are the bits of a mask. It keeps what each process should deliver and has delivered, and what
-happened before each message and at each process: what was sent and delivered there, and all that
-happened before those. A message that was delivered everywhere can do no more harm and is forgotten, so
-that histories that differ in nothing else fall together.
-The oracle of ``testbed.check`` knows nothing of this judge, and has the last word.
+Messages are the bits of a mask. The monitor keeps which messages each process should deliver and has
+delivered, and the causal past of each process and of each message. A message that was delivered
+everywhere cannot be violated any more and is forgotten, so that histories that differ in nothing else
+become one state. The oracle of ``testbed.check`` knows nothing of this monitor, and has the last word.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from testbed.protocols import MessageId
 Events = tuple[Act, ...]
 
 
-class Fault(NamedTuple):
-    """What is wrong, at which process, and with the delivery of which message."""
+class Mistake(NamedTuple):
+    """What is wrong, at which process, and with the delivery of which message, if any."""
 
     sentence: str
     process: int
@@ -28,19 +27,17 @@ class Fault(NamedTuple):
 
 
 class Knowledge(NamedTuple):
-    """What the judge knows."""
+    """What the monitor knows: sets of messages, as masks."""
 
     sent: int
-    owed: tuple[int, ...]  # of each process: what was sent to it
-    delivered: tuple[int, ...]  # of each process
-    past: tuple[
-        int, ...
-    ]  # of each process: what happened before, if it was not delivered everywhere
-    causes: tuple[int, ...]  # of each message: the past of its sender before it was sent
+    owed: tuple[int, ...]  # for each process: sent to it
+    delivered: tuple[int, ...]  # for each process
+    past: tuple[int, ...]  # for each process: its causal past, if not delivered everywhere
+    causes: tuple[int, ...]  # for each message: the past of its sender before it was sent
 
 
-class Judge:
-    """Numbers what it knows, and works out each step once."""
+class Monitor:
+    """Numbers its states of knowledge, and works out each step once."""
 
     def __init__(self, processes: int, messages: int) -> None:
         self.processes = processes
@@ -48,7 +45,7 @@ class Judge:
         slots = processes * messages + 1
         self._known: list[Knowledge] = []
         self._numbers: dict[Knowledge, int] = {}
-        self._steps: dict[tuple[int, int, Events], tuple[int, Fault | None]] = {}
+        self._steps: dict[tuple[int, int, Events], tuple[int, Mistake | None]] = {}
         none = (0,) * processes
         self.initial = self._number(Knowledge(0, none, none, none, (0,) * slots))
 
@@ -56,8 +53,8 @@ class Judge:
         """How many messages have been multicast."""
         return self._known[number].sent.bit_count()
 
-    def step(self, number: int, process: int, events: Events) -> tuple[int, Fault | None]:
-        """What is known after a process has done these, and what is wrong with them."""
+    def step(self, number: int, process: int, events: Events) -> tuple[int, Mistake | None]:
+        """What is known after these events of a process, and what is wrong with them."""
         if not events:
             return number, None
         key = number, process, events
@@ -66,15 +63,15 @@ class Judge:
             found = self._steps[key] = self._step(self._known[number], process, events)
         return found
 
-    def lost(self, number: int) -> Fault | None:
-        """What is wrong if nothing more happens."""
+    def lost(self, number: int) -> Mistake | None:
+        """What is missing if nothing more happens."""
         known = self._known[number]
         for process, (owed, delivered) in enumerate(zip(known.owed, known.delivered, strict=True)):
             if missing := owed & ~delivered:
-                return Fault(f"process {process} never delivers {self._names(missing)}", process)
+                return Mistake(f"process {process} never delivers {self._names(missing)}", process)
         return None
 
-    def _step(self, known: Knowledge, process: int, events: Events) -> tuple[int, Fault | None]:
+    def _step(self, known: Knowledge, process: int, events: Events) -> tuple[int, Mistake | None]:
         sent, owed, delivered, past, causes = known.sent, *map(list, known[1:])
         wrong = None
         for kind, name, to in events:
@@ -87,15 +84,15 @@ class Judge:
                     owed[peer] |= bit
             else:
                 missing = causes[slot] & owed[process] & ~delivered[process]
-                fault = self._fault(bit & sent, bit & owed[process], delivered[process], missing)
-                if fault and not wrong:
-                    wrong = Fault(f"process {process} delivers {name} {fault}", process, name)
+                how = self._wrongly(bit & sent, bit & owed[process], delivered[process], missing)
+                if how and not wrong:
+                    wrong = Mistake(f"process {process} delivers {name} {how}", process, name)
                 delivered[process] |= bit
             past[process] |= bit | causes[slot]
         after = Knowledge(sent, tuple(owed), tuple(delivered), tuple(past), tuple(causes))
         return self._number(_essential(after)), wrong
 
-    def _fault(self, sent: int, owed: int, delivered: int, missing: int) -> str | None:
+    def _wrongly(self, sent: int, owed: int, delivered: int, missing: int) -> str | None:
         if not sent:
             return "though nobody has sent it"
         if not owed:
@@ -105,7 +102,7 @@ class Judge:
         return f"without {self._names(missing)}" if missing else None
 
     def _slot(self, name: MessageId) -> int:
-        """The message's bit; one more than there are for all that cannot have been sent."""
+        """The index of a message's bit; the last one is for all that cannot have been sent."""
         within = 0 <= name.source < self.processes and 1 <= name.seq <= self.most
         return name.source * self.most + name.seq - 1 if within else self.processes * self.most
 

@@ -1,7 +1,7 @@
-"""Follows what a guest writes.
+"""Follows the output of a guest.
 
-The guest's output is a file on the host, not a pipe: a pipe that fills up would make the guest's
-programs wait, and while all wait, virtual time jumps. A file takes everything at once.
+The guest's output is a file on the host, not a pipe: a full pipe would make the guest's programs
+wait, and while all of them wait, virtual time jumps. A file never blocks.
 """
 
 import os
@@ -13,15 +13,15 @@ from typing import BinaryIO, Self
 _CHUNK = 1 << 20
 
 
-class Stream:
-    """Hands what is appended to a file to some sinks. The file may not exist yet."""
+class FollowedFile:
+    """A file that may not exist yet; what is appended to it is handed to some sinks."""
 
     def __init__(self, path: Path, *sinks: Callable[[bytes], object]) -> None:
         self._path = path
         self._sinks = sinks
         self._file: BinaryIO | None = None
         self.size = 0
-        """How many bytes were handed on."""
+        """How many bytes have been handed on."""
 
     def __enter__(self) -> Self:
         return self
@@ -31,7 +31,7 @@ class Stream:
             self._file.close()
 
     def pump(self) -> None:
-        """Hand on what has come since the last time."""
+        """Hand on what has been appended since the last time."""
         if self._file is None:
             try:
                 self._file = self._path.open("rb", buffering=0)
@@ -44,7 +44,7 @@ class Stream:
 
 
 def fingerprint(directory: Path) -> int:
-    """Return a number that changes when a file in the directory grows, appears or disappears."""
+    """A number that changes when a file in the directory grows, appears or disappears."""
     facts = []
     for base, _, names in os.walk(directory):
         for name in names:

@@ -1,12 +1,12 @@
-"""What channels can hold, numbered, so that the search compares numbers instead of contents."""
+"""The possible contents of channels, numbered: the search compares numbers instead of contents."""
 
 from __future__ import annotations
 
 EMPTY = 0
 
 
-class Channels:
-    """Contents are tuples of message numbers, in order of sending if the channels are FIFO."""
+class ChannelContents:
+    """Contents are tuples of message numbers, in the order of sending if the channels are FIFO."""
 
     def __init__(self, fifo: bool) -> None:
         self.fifo = fifo
@@ -16,7 +16,7 @@ class Channels:
         self._heads: dict[int, tuple[tuple[int, int], ...]] = {}
 
     def add(self, channel: int, message: int) -> int:
-        """The contents with a message more."""
+        """The contents with one more message."""
         key = channel, message
         after = self._with.get(key)
         if after is None:
@@ -24,7 +24,7 @@ class Channels:
         return after
 
     def heads(self, channel: int) -> tuple[tuple[int, int], ...]:
-        """Each message that may be handed over, with the contents that it leaves behind."""
+        """Each message that may be received next, with the contents that remain."""
         heads = self._heads.get(channel)
         if heads is None:
             content = self._contents[channel]
@@ -39,7 +39,7 @@ class Channels:
 
     def _number(self, content: tuple[int, ...]) -> int:
         if not self.fifo:
-            content = tuple(sorted(content))  # an order that nothing depends on
+            content = tuple(sorted(content))  # any fixed order will do
         number = self._numbers.setdefault(content, len(self._contents))
         if number == len(self._contents):
             self._contents.append(content)

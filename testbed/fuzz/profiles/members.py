@@ -1,0 +1,312 @@
+"""The daisy, which keeps members and repairs what faults do to them.
+
+Its timeouts are drawn to fit the network, and messages and faults to fit these, so that processes are
+suspected, expelled and admitted again, and groups split and merge, while messages flow. When all
+faults are over, and there was time to repair their effects, some processes send once more: these
+messages must arrive everywhere.
+
+The daisy has limits, which all trials respect (``promised``):
+
+- Relaying is ``safe``, or nobody crashes, leaves or is cut off. Where not all members of a group get a
+  message, fewer may be gone: one, or at most ``resilience``; then nobody is cut off as well, nor
+  anybody for ``grace_ms`` or longer. Except for short periods, packets are delayed or lost so seldom
+  that views last; and ``patience_ms`` is longer than a round trip.
+- A process that was cut off for longer than ``grace_ms`` and is gone before it is back leaves a gap. So
+  where anybody crashes or leaves, all periods in which processes are cut off are shorter than that,
+  taken together.
+- Nobody is cut off for ``forget_ms`` or longer. Links are slow once at most: two slow periods at a time
+  would delay a packet far beyond the end of both.
+- A view of servers that crashes as a whole, with a local group, leaves a gap. So if all members of a
+  local group are gone at some time, crashed or left, then nobody was cut off, and one of the first
+  members of each group of servers stays. Where groups are split and merged, fewer processes are gone
+  than the smallest group can have, or one at most.
+- The last member of a local group does not leave where groups are merged.
+- Over the reliable channel nobody crashes or leaves: a process that waits for an acknowledgement of one
+  that is gone cannot send more for long. The channel retransmits within half of ``patience_ms``: all
+  that follows a lost packet, heartbeats too, waits for it.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Any
+
+import networkx as nx
+from typing_extensions import override
+
+from testbed.experiment import Experiment, Scenario
+from testbed.experiment.network import Network
+from testbed.faults import (
+    Crash,
+    Duplication,
+    Fault,
+    Leave,
+    LinkDown,
+    Loss,
+    Pause,
+    RatedFault,
+    Reordering,
+    Slow,
+)
+from testbed.fuzz.elements import MOST_CRASHES, Document, Table, any_link, onset, rounded
+from testbed.fuzz.profiles.plain import Profile, resolved
+from testbed.protocols.daisy.tree import LEVEL, daisy
+from testbed.workloads.script import ScriptedMessage
+
+HEARTBEATS_MS = (10.0, 20.0)
+DELAYS_MS: tuple[Any, ...] = (0.0, 1.0, [0.0, 1.0], [0.0, 5.0])
+RATES_MBIT: tuple[Any, ...] = (10.0, 1000.0, [10.0, 100.0])
+TIME_FACTORS = (1, 5, 25)
+LOSS_MOST = 0.05  # of the packets from one process to another, for an unlimited time
+DUPLICATION_MOST = 0.3
+CHANNEL_RETRIES = 100  # longer than any fault lasts
+MOST_PERIODS = 5  # faults other than light loss and crashes
+DEFAULT: Table = {"safe": True, "early": False, "inside": "all"}
+VARIANTS: tuple[Table, ...] = (
+    DEFAULT,
+    DEFAULT,
+    DEFAULT,
+    DEFAULT | {"safe": False, "early": True},
+    DEFAULT | {"inside": "server"},
+    DEFAULT | {"inside": "recipients", "resilience": 1},
+    DEFAULT | {"inside": "recipients", "resilience": 2},
+)
+
+
+class MembersProfile(Profile):
+    """Draws settings, messages and faults for the daisy."""
+
+    @override
+    def reliable(self, rng: random.Random) -> bool:
+        super().reliable(rng)
+        return False  # for now: ``finish`` draws the channel, which depends on the settings
+
+    @override
+    def settings(self, rng: random.Random) -> Table:
+        return {}  # for now: ``finish`` draws them, to fit the network
+
+    @override
+    def links(self, reliable: bool, rng: random.Random) -> Table:
+        """Fast enough for many heartbeats."""
+        return {"delay_ms": rng.choice(DELAYS_MS), "bandwidth_mbit": rng.choice(RATES_MBIT)}
+
+    @override
+    def finish(self, document: Document, rng: random.Random) -> None:
+        workload = document["workload"]
+        document["protocol"] |= _settings(resolved(document).network, rng)
+        workload["send"] = _over_longer_time(workload["send"], rng)
+        scenario = resolved(document)
+        workload["settle_ms"] = self.repair_ms(scenario.experiment.settings)
+        document["channel"] = _channel(scenario.experiment.settings, rng)
+        document["fault"] = self.faults(scenario, rng)
+        while not self.promised(scenario := resolved(document)):
+            document["fault"].remove(rng.choice(document["fault"]))
+        workload["send"] += self._closing_messages(scenario, rng)
+
+    @override
+    def faults(self, scenario: Scenario, rng: random.Random) -> list[Table]:
+        """Any that fit the timeouts; ``finish`` removes those beyond the limits."""
+        s = scenario.experiment.settings
+        span = _end_ms(scenario.experiment) + rng.choice([0, s.patience_ms, s.grace_ms])
+        draws = _FaultDraws(s, scenario.network, span, rng)
+        drawn = [draws.period() for _ in range(rng.randint(0, MOST_PERIODS))]
+        if rng.random() < 0.3:
+            rate = rounded(rng.uniform(0, LOSS_MOST / draws.diameter))
+            drawn.append({"kind": "loss", "rate": rate})
+        count = rng.choice([0, *range(MOST_CRASHES + 1)])
+        return drawn + [draws.crash() for _ in range(count)]
+
+    @override
+    def promised(self, scenario: Scenario) -> bool:
+        """Whether the experiment is within the limits of the daisy, see above."""
+        experiment, network = scenario.experiment, scenario.network
+        s, drawn = experiment.settings, experiment.faults
+        diameter = nx.diameter(network.graph)
+        if s.patience_ms < _least_patience_ms(network, s.heartbeat_ms):
+            return False
+        if experiment.workload.settle_ms < self.repair_ms(s):
+            return False
+        if any(f.per_s is not None or not _bearable(f, s.heartbeat_ms, diameter) for f in drawn):
+            return False
+        if sum(isinstance(fault, Slow) for fault in drawn) > 1:
+            return False
+        cut = sum(fault.for_ms or 0 for fault in drawn if _cuts_off(fault))
+        gone = {fault.node for fault in drawn if isinstance(fault, Crash | Leave)}
+        if cut >= (s.grace_ms if gone else s.forget_ms):
+            return False
+        if experiment.channel and (gone or experiment.channel.max_rto_ms > 0.6 * s.patience_ms):
+            return False
+        if len(gone) > _most_gone(s, network.processes):
+            return False
+        if s.inside != "all" and cut and (gone or cut >= s.grace_ms):
+            return False
+        if not s.safe and cut:
+            return False
+        left = any(isinstance(fault, Leave) for fault in drawn)
+        return _groups_survive(network.processes, s, gone, left, cut > 0)
+
+    @override
+    def repair_ms(self, settings: Any) -> float:
+        return float(3 * settings.grace_ms + 40 * settings.heartbeat_ms)
+
+    def _closing_messages(self, scenario: Scenario, rng: random.Random) -> list[ScriptedMessage]:
+        """Messages of some processes, or of all, when everything is repaired, and an answer."""
+        if rng.random() < 0.3:
+            return []
+        experiment, nodes = scenario.experiment, scenario.network.processes
+        first = len(experiment.workload.send)  # type: ignore[attr-defined]
+        at = rounded(_end_ms(experiment) + 1.2 * self.repair_ms(experiment.settings))
+        senders = sorted(rng.sample(range(nodes), rng.randint(1, nodes)))
+        messages: list[ScriptedMessage] = [{"node": node, "at_ms": at} for node in senders]
+        answerer, answered = rng.randrange(nodes), first + rng.randrange(len(senders))
+        return [*messages, {"node": answerer, "answers": answered}]
+
+
+@dataclass(frozen=True)
+class _FaultDraws:
+    """Draws faults whose lengths fit the timeouts of the daisy."""
+
+    settings: Any
+    network: Network
+    span_ms: float  # in which they begin
+    rng: random.Random
+
+    @property
+    def diameter(self) -> int:
+        return nx.diameter(self.network.graph)
+
+    def period(self) -> Table:
+        """A fault for a while, or one that all links bear all the time."""
+        rng, nodes = self.rng, range(self.network.processes)
+        node, inside = rng.choice(nodes), rng.sample(nodes, rng.randint(1, len(nodes) - 1))
+        return rng.choice(
+            [
+                {"kind": "duplication", "rate": self._upto(DUPLICATION_MOST / self.diameter)},
+                {"kind": "reordering", "rate": self._upto(0.5),
+                 "late_ms": self._upto(self.settings.heartbeat_ms)},
+                {"kind": "slow", "factor": rounded(rng.uniform(1, 50)),
+                 "link": any_link(self.network, rng), **self._while()},
+                {"kind": "loss", "rate": self._upto(0.5), **self._while()},
+                {"kind": "pause", "node": node, **self._while()},
+                {"kind": "link-down", "link": any_link(self.network, rng), **self._while()},
+                {"kind": "partition", "nodes": sorted(inside), **self._while()},
+                {"kind": "leave", "node": node, "at_ms": self._upto(self.span_ms)},
+                {"kind": "leave", "node": node, **self._while()},
+            ]
+        )  # fmt: skip
+
+    def crash(self) -> Table:
+        """A crash for good, or for a while."""
+        rng, s = self.rng, self.settings
+        crash: Table = {"kind": "crash", "node": rng.randrange(self.network.processes)}
+        crash |= onset(self.network, self.span_ms, rng)
+        if rng.random() < 0.5:
+            longest = rng.choice([s.patience_ms, 2 * s.grace_ms])
+            crash["for_ms"] = rounded(rng.uniform(1, longest))
+        return crash
+
+    def _upto(self, most: float) -> float:
+        return rounded(self.rng.uniform(0, most))
+
+    def _while(self) -> Table:
+        patience, grace = self.settings.patience_ms, self.settings.grace_ms
+        longest = self.rng.choice([patience / 2, 2 * patience, grace, 2 * grace])
+        at = self._upto(self.span_ms)
+        return {"at_ms": at, "for_ms": rounded(self.rng.uniform(0.1, longest))}
+
+
+def _settings(network: Network, rng: random.Random) -> Table:
+    """Small groups on any number of levels; in some trials they are split and merged."""
+    heartbeat = rng.choice(HEARTBEATS_MS)
+    patience = max(rng.choice([3.5, 5, 10]) * heartbeat, _least_patience_ms(network, heartbeat))
+    drawn: Table = {
+        "group_size": rng.randint(1, 5),
+        "levels": rng.randint(1, 4),
+        "heartbeat_ms": heartbeat,
+        "patience_ms": rounded(patience),
+        "grace_ms": rounded(rng.choice([2, 3]) * patience),
+        "ack_ms": rng.choice([0.0, 1.0, 5.0]),
+    }
+    drawn |= dict(rng.choice(VARIANTS))
+    if drawn["early"]:
+        drawn["levels"] = 2
+    if drawn["levels"] > 1 and drawn["safe"] and drawn["inside"] == "all" and rng.random() < 0.5:
+        how = rng.choice(["split", "merge", "both"])
+        if how != "merge":
+            drawn["split_above"] = rng.randint(2, 5)
+        if how != "split":
+            drawn["merge_below"] = rng.randint(2, 4)
+    return drawn
+
+
+def _channel(settings: Any, rng: random.Random) -> Table | str:
+    """Mostly raw; a reliable one retransmits soon enough for the heartbeats above it."""
+    if rng.random() < 0.85:
+        return "raw"
+    soon = rounded(settings.patience_ms / 2)
+    timeouts = dict.fromkeys(("min_rto_ms", "initial_rto_ms", "max_rto_ms"), soon)
+    return {"model": "reliable", "retries": CHANNEL_RETRIES, **timeouts}
+
+
+def _over_longer_time(send: list[ScriptedMessage], rng: random.Random) -> list[ScriptedMessage]:
+    """The same messages, over a time that is long enough for groups to change."""
+    factor = rng.choice(TIME_FACTORS)
+    return [
+        {**message, "at_ms": rounded(factor * message["at_ms"])} if "at_ms" in message else message
+        for message in send
+    ]
+
+
+def _groups_survive(processes: int, s: Any, gone: set[int | None], left: bool, cut: bool) -> bool:
+    tree = daisy(processes, s.group_size, s.levels, s.split_above is not None)
+    local = [roster for number, roster in tree.rosters.items() if number < LEVEL]
+    if s.split_above is not None or s.merge_below:
+        sizes = [len(roster) for roster in local]
+        if s.split_above is not None:
+            sizes.append((s.split_above + 1) // 2)
+        alone = len(gone) <= 1 and not (left and s.merge_below)
+        return alone or len(gone) < min(sizes)
+    if len(local) == 1 or not any(roster <= gone for roster in local):
+        return True
+    servers = [set(members) for number, members in tree.members.items() if number >= LEVEL]
+    return not cut and not any(members <= gone for members in servers)
+
+
+def _most_gone(s: Any, processes: int) -> int:
+    """How many processes may crash or leave, given how many members keep a message."""
+    if s.early or not s.safe:
+        return 0
+    most = {"all": processes, "server": 1, "recipients": int(s.resilience)}
+    return most[s.inside]
+
+
+def _cuts_off(fault: Fault) -> bool:
+    return isinstance(fault, LinkDown | Pause | Slow) or (
+        isinstance(fault, Loss) and fault.for_ms is not None
+    )
+
+
+def _bearable(fault: Fault, heartbeat_ms: float, diameter: int) -> bool:
+    """Whether processes still hear heartbeats of each other, or the fault ends."""
+    if isinstance(fault, Reordering):
+        return fault.late_ms <= heartbeat_ms
+    if isinstance(fault, Duplication):
+        return fault.rate * diameter <= DUPLICATION_MOST
+    if isinstance(fault, LinkDown | Pause | Slow):
+        return fault.for_ms is not None
+    return not (isinstance(fault, RatedFault) and fault.for_ms is None) or (
+        fault.rate * diameter <= LOSS_MOST
+    )
+
+
+def _least_patience_ms(network: Network, heartbeat_ms: float) -> float:
+    """A round trip and three heartbeats."""
+    longest = max(link["delay_ns"] for _, _, link in network.graph.edges(data=True)) / 1e6
+    return rounded(3 * heartbeat_ms + 3 * longest * nx.diameter(network.graph))
+
+
+def _end_ms(experiment: Experiment) -> float:
+    """When the last message is sent that is no answer, and the last fault ends that has no trigger."""
+    ends = (fault.at_ms + (fault.for_ms or 0) for fault in experiment.faults)
+    return max(experiment.workload.duration / 1e6, *ends, 0)
