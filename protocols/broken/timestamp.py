@@ -139,13 +139,13 @@ class LastCause(Timestamp):
 
     def __init__(self, place: Place, settings: Any = None) -> None:
         super().__init__(place, settings)
-        self.last = place.me
+        self.last_cause = place.me
 
     @override
     def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
         self.T[self.me] += 1
         vector = np.zeros_like(self.T)
-        for k in (self.me, self.last):
+        for k in (self.me, self.last_cause):
             vector[k] = self.T[k]
         message = VectorMessage(self.me, int(self.T[self.me]), payload, sent_at=now, vector=vector)
         yield (Multicast if self.multicasts() else Send)(self.others, message)
@@ -155,7 +155,7 @@ class LastCause(Timestamp):
     def deliver(self, message: VectorMessage) -> Effects:
         for effect in super().deliver(message):
             if isinstance(effect, Deliver):
-                self.last = effect.message.source
+                self.last_cause = effect.message.source
             yield effect
 
 
