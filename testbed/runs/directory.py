@@ -95,7 +95,21 @@ class RunDirectory:
     @cached_property
     def manifest(self) -> dict[str, Any]:
         """Engine, versions, times and status; a directory without a manifest is no run."""
-        return read_manifest(self.path)
+        file = self.path / "manifest.json"
+        if not self.path.is_dir():
+            raise UserError(
+                f"{self.path}: no such run directory; `testbed run` prints where its runs are"
+            )
+        manifest = read_json(file, "this is not a run directory")
+        if not isinstance(manifest, dict) or "schema" not in manifest:
+            raise UserError(f"{file}: not a manifest of this testbed")
+        if manifest["schema"] != SCHEMA:
+            raise UserError(
+                f"{file}: schema {manifest['schema']}, and this testbed ({__version__}) reads "
+                f"schema {SCHEMA}; use the version that wrote it "
+                f"({manifest.get('testbed', 'unknown')})"
+            )
+        return manifest
 
     def write_manifest(self) -> None:
         """Write the manifest as it is in memory."""
@@ -240,22 +254,6 @@ def whole(file: Path) -> Iterator[Path]:
     except BaseException:
         part.unlink(missing_ok=True)
         raise
-
-
-def read_manifest(path: Path) -> dict[str, Any]:
-    """The manifest of a finished or unfinished run, or a sentence on why there is none."""
-    file = path / "manifest.json"
-    if not path.is_dir():
-        raise UserError(f"{path}: no such run directory; `testbed run` prints where its runs are")
-    manifest = read_json(file, "this is not a run directory")
-    if not isinstance(manifest, dict) or "schema" not in manifest:
-        raise UserError(f"{file}: not a manifest of this testbed")
-    if manifest["schema"] != SCHEMA:
-        raise UserError(
-            f"{file}: schema {manifest['schema']}, and this testbed ({__version__}) reads schema "
-            f"{SCHEMA}; use the version that wrote it ({manifest.get('testbed', 'unknown')})"
-        )
-    return manifest
 
 
 def read_json(file: Path, otherwise: str) -> Any:

@@ -31,70 +31,51 @@ COLUMNS = {
 }
 
 
+def _table(name: str, *order: str) -> cached_property[DataFrame]:
+    """A table of the digest, sorted by some of its columns."""
+
+    def read(run: RunDirectory) -> DataFrame:
+        table = read_table(run, name)
+        return table.sort_values([*order], ignore_index=True) if order else table
+
+    return cached_property(read)
+
+
 class Results(RunDirectory):
     """What one run left behind, and what the digest made of it."""
+
+    messages = _table("messages")  # a row for each message multicast
+    deliveries = _table("deliveries")
+    events = _table("events", "node", "number")  # the event logs, in each node's own order
+    sent = _table("sent")  # a row for each packet that a process handed to the network
+    hops = _table("hops")  # a row for each packet on each link
+    links = _table("links")  # a row for each direction of each link
+    nodes = _table("nodes", "node")
+    timeline = _table("timeline", "at")  # the run in steps of equal length
 
     def __repr__(self) -> str:
         return f"<results of {self.path}>"
 
-    @cached_property
-    def messages(self) -> DataFrame:
-        """One row for each message multicast."""
-        return self._table("messages")
 
-    @cached_property
-    def deliveries(self) -> DataFrame:
-        """One row for each delivery."""
-        return self._table("deliveries")
+def read_table(run: RunDirectory, name: str) -> DataFrame:
+    """One of the digest's tables, with all its columns."""
+    from pandas import read_parquet
+    from pyarrow import ArrowException
 
-    @cached_property
-    def events(self) -> DataFrame:
-        """The event logs, in each node's own order."""
-        return self._table("events").sort_values(["node", "number"], ignore_index=True)
-
-    @cached_property
-    def sent(self) -> DataFrame:
-        """One row for each packet that a process handed to the network."""
-        return self._table("sent")
-
-    @cached_property
-    def hops(self) -> DataFrame:
-        """One row for each packet on each link."""
-        return self._table("hops")
-
-    @cached_property
-    def links(self) -> DataFrame:
-        """One row for each direction of each link."""
-        return self._table("links")
-
-    @cached_property
-    def nodes(self) -> DataFrame:
-        """One row for each process."""
-        return self._table("nodes").sort_values("node", ignore_index=True)
-
-    @cached_property
-    def timeline(self) -> DataFrame:
-        """The run in steps of equal length."""
-        return self._table("timeline").sort_values("at", ignore_index=True)
-
-    def _table(self, name: str) -> DataFrame:
-        from pandas import read_parquet
-        from pyarrow import ArrowException
-
-        path = self.tables / f"{name}.parquet"
-        if not path.exists():
-            raise UserError(f"{path}: no such table; {self.digest_command} makes it")
-        try:
-            table = read_parquet(path)
-        except (OSError, ValueError, ArrowException) as error:
-            reason = (str(error).splitlines() or [type(error).__name__])[0]
-            raise UserError(
-                f"{path}: cannot be read ({reason}); {self.digest_command} makes it again"
-            ) from None
-        if missing := set(COLUMNS[name].split()) - set(table.columns):
-            lacks = ", ".join(sorted(missing))
-            raise UserError(f"{path}: lacks {lacks}; {self.digest_command} makes it again")
-        return table
+    path = run.tables / f"{name}.parquet"
+    if not path.exists():
+        raise UserError(f"{path}: no such table; {run.digest_command} makes it")
+    try:
+        table = read_parquet(path)
+    except (OSError, ValueError, ArrowException) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise UserError(
+            f"{path}: cannot be read ({reason}); {run.digest_command} makes it again"
+        ) from None
+    if missing := set(COLUMNS[name].split()) - set(table.columns):
+        lacks = ", ".join(sorted(missing))
+        raise UserError(f"{path}: lacks {lacks}; {run.digest_command} makes it again")
+    return table
 
 
 def load(path: str | Path) -> Results:
