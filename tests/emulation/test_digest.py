@@ -56,7 +56,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
 
 def run_testbed(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "testbed.cli", *map(str, arguments)],
+        [sys.executable, "-m", "testbed", *map(str, arguments)],
         capture_output=True,
         text=True,
         timeout=600,
