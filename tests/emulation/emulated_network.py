@@ -20,6 +20,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import networkx as nx
 
@@ -194,18 +195,22 @@ def chatter() -> dict[str, Any]:
     """
     captures: list[Capture] = []
     prepare = machine.prepare_namespace
-    machine.prepare_namespace = lambda: (prepare(), captures.append(Capture()))[0]
-    try:
-        with network(ring(4)) as net:
-            time.sleep(60)
-            silence = [data.hex() for _, _, data in captures[0].frames()]
-            counted = [statistics(net, node) for node in range(4)]
-            sender, _receiver = udp(net, 0), udp(net, 2)
-            send(sender, 2, [474])
-            time.sleep(60)
-            frames = [(interface, data.hex()) for interface, _, data in captures[0].frames()]
-    finally:
-        machine.prepare_namespace = prepare
+
+    def prepare_and_capture() -> None:
+        prepare()
+        captures.append(Capture())
+
+    with (
+        patch.object(machine, "prepare_namespace", prepare_and_capture),
+        network(ring(4)) as net,
+    ):
+        time.sleep(60)
+        silence = [data.hex() for _, _, data in captures[0].frames()]
+        counted = [statistics(net, node) for node in range(4)]
+        sender, _receiver = udp(net, 0), udp(net, 2)
+        send(sender, 2, [474])
+        time.sleep(60)
+        frames = [(interface, data.hex()) for interface, _, data in captures[0].frames()]
     return {"silence": silence, "counted": counted, "frames": frames}
 
 
@@ -310,16 +315,15 @@ def killed(number: int) -> dict[str, Any]:
 
 def failed() -> dict[str, Any]:
     """What is left of a network that an exception ends: in use, and half made."""
-    found = {}
+    found: dict[str, Any] = {}
     before = state()
     with contextlib.suppress(ZeroDivisionError), network(ring(3)) as net:
         occupy(net)
         raise ZeroDivisionError
     found["in use"] = settle(before)
-    make, EmulatedNetwork._make_switches = EmulatedNetwork._make_switches, None
-    with contextlib.suppress(TypeError), network(ring(3)):
+    unmade = patch.object(EmulatedNetwork, "_make_switches", None)
+    with contextlib.suppress(TypeError), unmade, network(ring(3)):
         found["half made"] = "was made"
-    EmulatedNetwork._make_switches = make
     found.setdefault("half made", settle(before))
     return found
 
@@ -384,14 +388,15 @@ def shell() -> str:
 
 def errors() -> dict[str, str]:
     """What is said when something does not work."""
-    found = {}
+    found: dict[str, str] = {}
     genuine = netem.requests
-    netem.requests = lambda index, wanted, name: genuine(
-        index, {handle: netem.Netem(delay_ns=7) for handle in wanted}, name
-    )
-    with contextlib.suppress(UserError), said(found, "other queues"), network(ring(2)):
+
+    def slower(index: int, wanted: dict[int, netem.Netem], name: str) -> Iterator[netlink.Request]:
+        return genuine(index, {handle: netem.Netem(delay_ns=7) for handle in wanted}, name)
+
+    others = patch.object(netem, "requests", slower)
+    with others, contextlib.suppress(UserError), said(found, "other queues"), network(ring(2)):
         pass
-    netem.requests = genuine
     with Netlink() as kernel:  # the second is refused, and the last not: it shall be told
         try:
             kernel.ask([netlink.link_up(1), netlink.link_up(9999), netlink.link_up(1)])

@@ -120,7 +120,7 @@ def test_the_simulator_counts_the_same(runs: dict[str, list[Path]]) -> None:
 @contextmanager
 def started(role: str, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     """A part of a Spark cluster on loopback."""
-    command = [SPARK / "bin" / "spark-class", f"org.apache.spark.deploy.{role}", *arguments]
+    command = [str(SPARK / "bin" / "spark-class"), f"org.apache.spark.deploy.{role}", *arguments]
     process = subprocess.Popen(
         command,
         env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,6 +31,7 @@ from testbed.engines.virtual import (
 )
 from testbed.engines.virtual.kernel import Kernel, cache_directory, find_kernel
 from testbed.engines.virtual.memory import choose_memory_place
+from tests.emulation.conftest import RunGuest
 
 pytestmark = pytest.mark.emulation
 
@@ -135,17 +137,17 @@ def members(sessions: set[int]) -> list[int]:
     ("words", "returncode"),
     [(["sh", "-c", "exit 0"], 0), (["sh", "-c", "exit 37"], 37), (["sh", "-c", "kill -9 $$"], -9)],
 )
-def test_exit_status_is_carried(run, words, returncode):
+def test_exit_status_is_carried(run: RunGuest, words: list[str], returncode: int) -> None:
     assert run(*words).result.returncode == returncode
 
 
-def test_a_command_that_does_not_exist_is_named(run):
+def test_a_command_that_does_not_exist_is_named(run: RunGuest) -> None:
     finished = run("no-such-command")
     assert finished.result.returncode == 127
     assert "cannot run no-such-command: No such file" in finished.stderr
 
 
-def test_output_is_kept_apart_and_logged(run):
+def test_output_is_kept_apart_and_logged(run: RunGuest) -> None:
     finished = run("sh", "-c", "printf 'one\\ntwo'; printf 'three\\n' >&2")
     assert (finished.stdout, finished.stderr) == ("one\ntwo", "three\n")
     log = finished.result.console.read_text()
@@ -153,7 +155,7 @@ def test_output_is_kept_apart_and_logged(run):
     assert "three\n" in log
 
 
-def test_output_appears_while_the_command_runs(kernel, tmp_path):
+def test_output_appears_while_the_command_runs(kernel: Kernel, tmp_path: Path) -> None:
     arrivals = []
     settings = GuestSettings(
         results=tmp_path, virtual=False, stdout=lambda data: arrivals.append(time.monotonic())
@@ -163,7 +165,7 @@ def test_output_appears_while_the_command_runs(kernel, tmp_path):
     assert arrivals[1] - arrivals[0] > 0.5
 
 
-def test_words_environment_and_directory_arrive_as_given(run, tmp_path):
+def test_words_environment_and_directory_arrive_as_given(run: RunGuest, tmp_path: Path) -> None:
     place = tmp_path / "a directory"
     place.mkdir()
     words = ["plain", "with space", "", "$HOME", "naïve\n"]
@@ -172,7 +174,7 @@ def test_words_environment_and_directory_arrive_as_given(run, tmp_path):
     assert finished.stdout == f"{[words, str(place), 'a=b c', 0]}\n"
 
 
-def test_host_files_cannot_be_changed(run, tmp_path):
+def test_host_files_cannot_be_changed(run: RunGuest, tmp_path: Path) -> None:
     outside = tmp_path / "outside.txt"
     outside.write_text("before")
     before = {
@@ -192,20 +194,20 @@ def test_host_files_cannot_be_changed(run, tmp_path):
     assert not (CHECKOUT / "made-by-guest").exists()
 
 
-def test_results_are_written(run, tmp_path):
+def test_results_are_written(run: RunGuest, tmp_path: Path) -> None:
     script = 'mkdir "$0/deep"; head -c 5000000 /dev/zero | tr "\\0" x > "$0/deep/file"'
     finished = run("sh", "-c", script, str(tmp_path), results=tmp_path)
     assert finished.result.returncode == 0, finished.stderr
     assert (tmp_path / "deep" / "file").read_bytes() == b"x" * 5_000_000
 
 
-def test_an_hour_of_sleep_takes_no_time(run):
+def test_an_hour_of_sleep_takes_no_time(run: RunGuest) -> None:
     finished = run("sleep", "3600")
     assert finished.result.guest_s == pytest.approx(3600, abs=0.001)
     assert finished.result.wall_s < 2
 
 
-def test_the_clock_starts_where_it_is_told(run):
+def test_the_clock_starts_where_it_is_told(run: RunGuest) -> None:
     start_ns = 1_000_000_000 * 10**9
     finished = run("date", "+%s", start_ns=start_ns)
     assert 0 <= int(finished.stdout) - 1_000_000_000 < 60
@@ -213,19 +215,19 @@ def test_the_clock_starts_where_it_is_told(run):
     assert abs(int(finished.stdout) - time.time()) < 60
 
 
-def test_link_delay_is_exact_in_virtual_time(run):
+def test_link_delay_is_exact_in_virtual_time(run: RunGuest) -> None:
     trips = round_trips(run(PYTHON, "-c", ECHO, "50").stdout)
     assert len(trips) == 49
     assert all(7_000_000 <= trip <= 7_002_000 for trip in trips), trips
 
 
-def test_link_delay_is_roughly_right_in_real_time(run):
+def test_link_delay_is_roughly_right_in_real_time(run: RunGuest) -> None:
     trips = sorted(round_trips(run(PYTHON, "-c", ECHO, "10", virtual=False).stdout))
     assert trips[0] >= 7_000_000
     assert trips[len(trips) // 2] < 30_000_000
 
 
-def test_two_runs_give_the_same_transcript(run, tmp_path):
+def test_two_runs_give_the_same_transcript(run: RunGuest, tmp_path: Path) -> None:
     program = ECHO + "print(os.urandom(8).hex(), os.getpid(), id(client), {'one', 'two', 'three'})"
     first, second = (
         run(PYTHON, "-c", program, "20", results=tmp_path / place, seed=7).stdout
@@ -236,7 +238,7 @@ def test_two_runs_give_the_same_transcript(run, tmp_path):
     assert run(PYTHON, "-c", program, "20", seed=8).stdout != first
 
 
-def test_a_program_that_spins_on_the_clock_is_ended(run):
+def test_a_program_that_spins_on_the_clock_is_ended(run: RunGuest) -> None:
     program = "import time\nend = time.time() + 60\nwhile time.time() < end: pass"
     with pytest.raises(
         GuestHungError, match=r"'python3?[.\d]*' read the clock [\d,]+ times"
@@ -246,24 +248,24 @@ def test_a_program_that_spins_on_the_clock_is_ended(run):
     assert str(hung.value.console) in str(hung.value)
 
 
-def test_a_guest_that_waits_for_ever_is_ended(run):
+def test_a_guest_that_waits_for_ever_is_ended(run: RunGuest) -> None:
     with pytest.raises(GuestHungError, match="waits for something that does not come"):
         run("sleep", "infinity", quiet_s=10_000)
 
 
-def test_a_guest_that_takes_too_long_is_ended(run):
+def test_a_guest_that_takes_too_long_is_ended(run: RunGuest) -> None:
     with pytest.raises(GuestHungError, match="within 1 s"):
         run("sleep", "60", virtual=False, timeout_s=1)
 
 
-def test_a_killed_guest_is_told_from_a_failed_command(kernel, tmp_path):
+def test_a_killed_guest_is_told_from_a_failed_command(kernel: Kernel, tmp_path: Path) -> None:
     with Guest(["sleep", "60"], GuestSettings(results=tmp_path, virtual=False)) as guest:
         threading.Timer(1.0, os.kill, (guest.kernel_pid, signal.SIGKILL)).start()
         with pytest.raises(GuestKilledError):
             guest.wait()
 
 
-def test_a_kernel_that_does_not_boot_is_told(kernel, tmp_path):
+def test_a_kernel_that_does_not_boot_is_told(kernel: Kernel, tmp_path: Path) -> None:
     broken = replace(kernel, linux=Path("/bin/false"))
     with (
         Guest(["true"], GuestSettings(results=tmp_path), broken) as guest,
@@ -272,17 +274,17 @@ def test_a_kernel_that_does_not_boot_is_told(kernel, tmp_path):
         guest.wait()
 
 
-def test_a_kernel_that_was_never_built_is_told(tmp_path):
+def test_a_kernel_that_was_never_built_is_told(tmp_path: Path) -> None:
     with pytest.raises(KernelNotBuiltError, match="run scripts/setup"):
         find_kernel(tmp_path)
 
 
-def test_too_little_memory_is_told(run):
+def test_too_little_memory_is_told(run: RunGuest) -> None:
     with pytest.raises(GuestMemoryError, match="give the guest less"):
         run("true", memory_mb=1 << 30)
 
 
-def test_memory_moves_to_disk_when_no_tmpfs_has_room(tmp_path):
+def test_memory_moves_to_disk_when_no_tmpfs_has_room(tmp_path: Path) -> None:
     place = choose_memory_place(64, candidates=[Path("/nowhere"), tmp_path], mounts="")
     assert place.directory == tmp_path
     assert place.slow
@@ -290,13 +292,15 @@ def test_memory_moves_to_disk_when_no_tmpfs_has_room(tmp_path):
         choose_memory_place(64, candidates=[Path("/nowhere")])
 
 
-def test_results_that_cannot_be_written_are_told(run, tmp_path):
+def test_results_that_cannot_be_written_are_told(run: RunGuest, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(GuestError, match="cannot be made"):
         run("true", results=tmp_path / "file" / "results")
 
 
-def test_a_guest_may_read_more_files_than_a_process_may_open(kernel, tmp_path):
+def test_a_guest_may_read_more_files_than_a_process_may_open(
+    kernel: Kernel, tmp_path: Path
+) -> None:
     (tmp_path / "files").mkdir()
     for number in range(1200):
         (tmp_path / "files" / str(number)).write_text("x")
@@ -316,7 +320,7 @@ def test_a_guest_may_read_more_files_than_a_process_may_open(kernel, tmp_path):
 
 
 @pytest.fixture
-def small_disk(tmp_path):
+def small_disk(tmp_path: Path) -> Iterator[Path]:
     if os.geteuid() != 0:
         pytest.skip("needs root to make a small file system")
     place = tmp_path / "small"
@@ -326,7 +330,7 @@ def small_disk(tmp_path):
     subprocess.run(["umount", place], check=True)
 
 
-def test_a_full_disk_fails_the_command(run, small_disk, tmp_path):
+def test_a_full_disk_fails_the_command(run: RunGuest, small_disk: Path, tmp_path: Path) -> None:
     command = ("head", "-c", "1000000", "/dev/zero")
     script = f"{' '.join(command)} > {small_disk}/file"
     finished = run("sh", "-c", script, results=small_disk, console=tmp_path / "log")
@@ -334,7 +338,9 @@ def test_a_full_disk_fails_the_command(run, small_disk, tmp_path):
     assert "No space left" in finished.stderr
 
 
-def test_a_full_disk_is_told_when_the_command_cannot_know(run, small_disk, tmp_path):
+def test_a_full_disk_is_told_when_the_command_cannot_know(
+    run: RunGuest, small_disk: Path, tmp_path: Path
+) -> None:
     program = """if True:
         import mmap, sys
         with open(sys.argv[1] + "/file", "w+b") as file:
@@ -350,7 +356,7 @@ def test_a_full_disk_is_told_when_the_command_cannot_know(run, small_disk, tmp_p
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_nothing_outlives_its_owner(kernel, tmp_path, how):
+def test_nothing_outlives_its_owner(kernel: Kernel, tmp_path: Path, how: signal.Signals) -> None:
     shared = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else Path("/tmp")
     place = Path(tempfile.mkdtemp(prefix="owner-", dir=shared))
     script = "sleep 1000 & sleep 1000 & echo up; while :; do :; done"
@@ -360,8 +366,8 @@ def test_nothing_outlives_its_owner(kernel, tmp_path, how):
         stdout=subprocess.PIPE,
         cwd=CHECKOUT,
     )
+    assert owner.stdout is not None
     try:
-        assert owner.stdout is not None
         assert owner.stdout.readline() == b"up\n"
         (guard,) = children(owner.pid)
         (kernel_pid,) = children(guard)
@@ -382,7 +388,7 @@ def test_nothing_outlives_its_owner(kernel, tmp_path, how):
         shutil.rmtree(place)
 
 
-def test_two_guests_at_once_do_not_disturb_each_other(run, tmp_path):
+def test_two_guests_at_once_do_not_disturb_each_other(run: RunGuest, tmp_path: Path) -> None:
     alone = run(PYTHON, "-c", ECHO, "10", results=tmp_path / "alone").stdout
     together: dict[str, str] = {}
 
@@ -398,7 +404,7 @@ def test_two_guests_at_once_do_not_disturb_each_other(run, tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="is an ordinary user already, in all other tests")
-def test_an_ordinary_user_can_do_the_same(kernel: Kernel):
+def test_an_ordinary_user_can_do_the_same(kernel: Kernel) -> None:
     nobody = 65534
     with tempfile.TemporaryDirectory(dir="/tmp") as directory:
         # Neither this user's cache nor the checkout need be open to others.
@@ -415,7 +421,10 @@ def test_an_ordinary_user_can_do_the_same(kernel: Kernel):
             [python, "-c", OWNER, home / "results", python, "-c", ECHO, "5"],
             check=False,
             env={"HOME": directory, "XDG_CACHE_HOME": directory, "PATH": os.environ["PATH"]},
-            **{"user": nobody, "group": nobody, "extra_groups": [], "cwd": home},
+            user=nobody,
+            group=nobody,
+            extra_groups=[],
+            cwd=home,
             capture_output=True,
             text=True,
         )
@@ -430,7 +439,7 @@ needs_switch = pytest.mark.skipif(
 
 @needs_switch
 @pytest.mark.parametrize("virtual", [True, False])
-def test_open_vswitch_passes_packets(run, virtual):
+def test_open_vswitch_passes_packets(run: RunGuest, virtual: bool) -> None:
     finished = run(PYTHON, "-c", PRELUDE + SWITCH + EXCHANGE + FLOWS, "5", virtual=virtual)
     assert finished.result.returncode == 0, finished.stderr
     trips = round_trips(finished.stdout)
@@ -445,7 +454,7 @@ def test_open_vswitch_passes_packets(run, virtual):
 @pytest.mark.skipif(shutil.which("mn") is None, reason="Mininet is not installed")
 @pytest.mark.skipif(shutil.which("ping") is None, reason="ping is not installed")
 @pytest.mark.parametrize("virtual", [True, False])
-def test_mininet_starts(run, virtual):
+def test_mininet_starts(run: RunGuest, virtual: bool) -> None:
     finished = run(PYTHON, "-c", MININET, virtual=virtual)
     assert finished.result.returncode == 0, finished.stderr
     assert "lost 0.0" in finished.stdout

@@ -40,7 +40,12 @@ from tests.packets.captures import (
 
 IPV4, IPV6 = 0x0800, 0x86DD
 # Small enough for several windows and blocks in a capture of some kilobytes.
-SMALL = {"CAPTURED_MOST": 400, "REACH_LEAST": 900, "REACH_MOST": 3600, "BLOCK_BYTES": 1300}
+SMALL: dict[str, Any] = {
+    "CAPTURED_MOST": 400,
+    "REACH_LEAST": 900,
+    "REACH_MOST": 3600,
+    "BLOCK_BYTES": 1300,
+}
 
 
 def table(capture: PcapFile, part_bytes: int, *names: str) -> list[tuple[Any, ...]]:
@@ -230,7 +235,13 @@ def test_a_capture_without_a_whole_packet_has_no_rows(tmp_path: Path) -> None:
 
 
 def message(**fields: Any) -> bytes:
-    settings = {"source": 3, "seq": 70_000, "sent_at": 1 << 40, "group": 9, "payload": b"p"}
+    settings: dict[str, Any] = {
+        "source": 3,
+        "seq": 70_000,
+        "sent_at": 1 << 40,
+        "group": 9,
+        "payload": b"p",
+    }
     return Codec(2, (Message,), run=0xFEDCBA98, processes=5).encode(Message(**settings | fields))
 
 

@@ -227,7 +227,7 @@ def test_the_command_line_says_the_same_with_status_2(network: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         command = [sys.executable, "-m", "testbed.engines.mininet.controller.process"]
-        files = ["--network", network, "--directory", network.parent]
+        files = ["--network", str(network), "--directory", str(network.parent)]
         finished = subprocess.run(
             [*command, *files, "--port", str(port)], capture_output=True, text=True, check=False
         )
