@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import errno
-import sys
 from contextlib import nullcontext
 
 from testbed import __version__
@@ -71,6 +70,3 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 _REMEDY = "make room or choose another directory with --runs"
-
-if __name__ == "__main__":
-    sys.exit(main())

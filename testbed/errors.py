@@ -1,5 +1,31 @@
 """What goes wrong by the user's doing or the machine's, as against a bug."""
 
+from importlib.util import find_spec
+
+SETUP = "run scripts/setup in a checkout"  # a wheel has no scripts
+# What a wheel installs only on request, and the libraries that tell whether it is there.
+EXTRAS = {
+    "emulation": ("scapy", "ryu"),
+    "digest": ("pyspark", "pandas", "scipy"),
+    "report": ("matplotlib", "pandas"),
+}
+
 
 class UserError(Exception):
     """One sentence that says what is wrong, where, and what would be right; exit status 2."""
+
+
+def installing(extra: str) -> str:
+    """The command that installs an extra, in a checkout and elsewhere."""
+    return f"{SETUP}, or pip install 'causal-testbed[{extra}]'"
+
+
+def missing(extra: str) -> list[str]:
+    """The libraries of an extra that are not installed."""
+    return [library for library in EXTRAS[extra] if find_spec(library) is None]
+
+
+def require(extra: str) -> None:
+    """Refuse to go on without an extra, before a library of it is imported."""
+    if lacking := missing(extra):
+        raise UserError(f"this needs {', '.join(lacking)}: {installing(extra)}")

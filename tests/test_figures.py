@@ -15,7 +15,7 @@ from testbed.cli import main
 from testbed.commands.sweep import table_of
 from testbed.experiment import parse
 from testbed.protocols import PROTOCOLS, Count, Effects, Figure, Ratio
-from testbed.protocols.timestamp import Timestamp
+from testbed.protocols.timestamp import Timestamp, VectorMessage
 from testbed.report.tables import figures_table
 from testbed.report.trends import trends_in
 from testbed.run import run_experiment
@@ -41,7 +41,7 @@ class MadeUp(Timestamp):
     )
 
     @override
-    def receive(self, message: object, sender: int, now: int) -> Effects:
+    def receive(self, message: VectorMessage, sender: int, now: int) -> Effects:
         yield Count("receipts")
         yield from super().receive(message, sender, now)
 

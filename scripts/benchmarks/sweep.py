@@ -62,7 +62,7 @@ def sweep(master: str, duration_ms: float) -> float:
     with TemporaryDirectory() as scratch:
         file = Path(scratch) / "bench.toml"
         file.write_text(SWEEP.format(duration=duration_ms))
-        command = [sys.executable, "-m", "testbed.cli", "sweep", str(file)]
+        command = [sys.executable, "-m", "testbed", "sweep", str(file)]
         options = ["--runs", f"{scratch}/runs", "--master", master]
         subprocess.run([*command, *options], check=True, stdout=subprocess.DEVNULL)
         manifests = [json.loads(m.read_text()) for m in Path(scratch).rglob("manifest.json")]

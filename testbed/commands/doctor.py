@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from rich.markup import escape
 from rich.table import Table
 
 from testbed.commands.terminal import console, print_json
@@ -46,8 +47,8 @@ def command(options: argparse.Namespace) -> int:
             table.add_column(column)
         for ability in found:
             mark = "[green]✓[/]" if ability.ok else "[red]✗[/]"
-            remedy = "" if ability.ok else ability.remedy
+            remedy = "" if ability.ok else escape(ability.remedy)
             table.add_row(f"{mark} {ability.name}", ability.detail, ability.serves, remedy)
         out.print(table)
-        out.print(f'\nengine "auto" is [bold]{engine}[/] here: {why}', soft_wrap=True)
+        out.print(f'\nengine "auto" is [bold]{engine}[/] here: {escape(why)}', soft_wrap=True)
     return 0 if engine != "simulate" else 2

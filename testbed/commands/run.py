@@ -84,14 +84,16 @@ def command(options: argparse.Namespace) -> int:
 
 def digest_and_report(runs: Sequence[Run], master: str) -> list[str]:
     """Tables, figures and pages of these runs; a sentence for all that is wrong with them."""
-    from testbed.report import write_reports
-
     paths = [run.path for run in runs]
     try:
         digests, wrong = digest_runs(paths, master)
     except UserError as error:
         return [f"the runs are complete but not digested: {error}"]
     wrong += [f"{digest.path}: {problem}" for digest in digests for problem in digest.problems]
+    try:
+        from testbed.report import write_reports
+    except UserError as error:
+        return [*wrong, f"the runs are digested but have no page: {error}"]
     with progress_bar("report") as progress:
         write_reports([digest.path for digest in digests], None, progress)
     return wrong

@@ -9,6 +9,7 @@ from typing import Any
 
 from testbed.commands.terminal import console
 from testbed.engines import choose_engine
+from testbed.engines.needs import require_emulation
 from testbed.errors import UserError
 from testbed.experiment import Experiment, load
 from testbed.experiment.network import build_network
@@ -40,6 +41,7 @@ def command(options: argparse.Namespace) -> int:
     """Bring the network up, interact, take it down."""
     experiment = load(options.file, seed=options.seed)[0]
     engine, why = choose_engine(options.engine)
+    require_emulation()
     if engine == "virtual":
         if options.engine == "auto":
             console().print(f"engine {engine}: {why}", soft_wrap=True)
@@ -63,7 +65,7 @@ def _in_a_guest(options: argparse.Namespace, experiment: Experiment) -> int:
     words += ["--seed", str(options.seed)] if options.seed is not None else []
     try:
         return run_in_terminal(
-            [sys.executable, "-m", "testbed.cli", *words],
+            [sys.executable, "-m", "testbed", *words],
             memory_mb(build_network(experiment).processes),
         )
     except GuestError as error:

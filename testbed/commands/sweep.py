@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from testbed.commands.terminal import complain, console, exit_status, print_json, progress_bar
+from testbed.errors import require
 from testbed.figures import swept_figures
 from testbed.runs.directory import PAGE, PLOTS_DIRECTORY, RunDirectory, whole
 from testbed.sweep.points import Sweep, describe, load_sweep
@@ -55,6 +56,7 @@ def command(options: argparse.Namespace) -> int:
     sweep = load_sweep(options.file)
     text = options.file.read_text(encoding="utf-8")
     notes = Console(stderr=True, highlight=False, soft_wrap=True)
+    require("report")  # what draws the means, asked for before the runs are made
     from testbed.sweep.runner import run_sweep  # Spark takes a while to import
 
     with progress_bar("sweep") as progress:

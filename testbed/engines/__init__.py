@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from typing import Protocol as Interface
 
 from testbed.engines import needs
-from testbed.errors import UserError
+from testbed.errors import SETUP, UserError
 
 if TYPE_CHECKING:  # a guest needs nothing but the standard library
     from testbed.experiment import Scenario
@@ -50,9 +50,9 @@ def choose_engine(name: str) -> tuple[str, str]:
     if not missing:
         return "mininet", "root, netem and Open vSwitch are here"
     virtual = (needs.mininet(), needs.openvswitch(), needs.virtual_kernel())
-    if not all(ability.ok for ability in virtual):
+    if names := ", ".join(ability.name for ability in virtual if not ability.ok):
         raise UserError(
             f"no emulation here: Mininet on this kernel lacks {', '.join(missing)}, and Mininet in "
-            "virtual time lacks what scripts/setup installs; run that, or use --engine simulate"
+            f"virtual time lacks {names}: {SETUP}, or use --engine simulate"
         )
     return "virtual", f"Mininet on this kernel lacks {', '.join(missing)}"

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from testbed.engines.virtual.errors import GuestError
 from testbed.engines.virtual.kernel import find_kernel
+from testbed.errors import EXTRAS, SETUP, UserError, installing, missing, require
 
 GB = 1 << 30
 ROOM_GB = 2
@@ -52,6 +53,16 @@ def emulation_in_real_time() -> list[Ability]:
     return [lack for lack in (root(), mininet(), openvswitch(), netem()) if not lack.ok]
 
 
+def require_emulation(*more: Ability) -> None:
+    """Refuse to go on without what an emulated network takes, before Mininet is imported."""
+    for ability in (*more, mininet(), openvswitch()):
+        if not ability.ok:
+            raise UserError(
+                f"an emulated network needs {ability.name}: {ability.remedy}, or use another engine"
+            )
+    require("emulation")
+
+
 def root() -> Ability:
     """Namespaces and queues of the machine itself need root."""
     ok = os.geteuid() == 0
@@ -61,7 +72,7 @@ def root() -> Ability:
 def mininet() -> Ability:
     """Mininet is a Debian package of Debian's Python."""
     ok = importlib.util.find_spec("mininet") is not None
-    remedy = "sudo apt-get install mininet"
+    remedy = "sudo apt-get install mininet (a virtual environment needs --system-site-packages)"
     return Ability(
         "Mininet", ok, "installed" if ok else "not installed", remedy, "mininet, virtual"
     )
@@ -99,7 +110,7 @@ def virtual_kernel() -> Ability:
         detail, ok = str(find_kernel().linux), True
     except GuestError:
         detail, ok = "not built", False
-    return Ability("virtual-time kernel", ok, detail, "scripts/setup", "virtual")
+    return Ability("virtual-time kernel", ok, detail, SETUP, "virtual")
 
 
 def java() -> Ability:
@@ -133,10 +144,9 @@ def disk(directory: Path) -> Ability:
 
 def python_packages() -> Ability:
     """Those that are only imported when they are needed."""
-    wanted = ("scapy", "ryu", "matplotlib", "pyspark", "pandas")
-    missing = [name for name in wanted if importlib.util.find_spec(name) is None]
-    detail = f"missing: {', '.join(missing)}" if missing else "installed"
-    return Ability("Python packages", not missing, detail, "scripts/setup", "all")
+    lacking = sorted({library for extra in EXTRAS for library in missing(extra)})
+    detail = f"missing: {', '.join(lacking)}" if lacking else "installed"
+    return Ability("Python packages", not lacking, detail, installing("all"), "all")
 
 
 def _programs() -> str:

@@ -6,10 +6,12 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from testbed.errors import UserError
+from testbed.errors import UserError, require
 from testbed.progress import Progress, Tick
 from testbed.runs.directory import PAGE, PLOTS_DIRECTORY, whole
 from testbed.runs.results import Results, load
+
+require("report")  # before a module of this room imports Matplotlib
 
 
 def write_reports(

@@ -92,10 +92,6 @@ def user_errors() -> Iterator[None]:
 
 def _check(master: str) -> None:
     """Refuse what is known to be wrong before Java is started."""
-    try:
-        import pyspark  # noqa: F401
-    except ImportError:
-        raise UserError("PySpark is not installed; scripts/setup installs it") from None
     if not MASTERS.fullmatch(master):
         raise UserError(
             f"{master!r} is no Spark master; local[2], local[*], spark://HOST:PORT, yarn or "

@@ -249,7 +249,7 @@ def test_ctrl_c_ends_a_run_cleanly(tmp_path: Path) -> None:
     long["topology"] = {**SMALL["topology"], "nodes": 64}
     file.write_text(tomli_w.dumps(long))
     with subprocess.Popen(
-        [sys.executable, "-m", "testbed.cli", "run", str(file), "--runs", str(tmp_path / "runs")],
+        [sys.executable, "-m", "testbed", "run", str(file), "--runs", str(tmp_path / "runs")],
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -15,7 +15,7 @@ from testbed.engines.mininet.kernel import namespaces
 from testbed.engines.mininet.kernel.drops import drops
 from testbed.engines.mininet.net import EmulatedNetwork
 from testbed.faults import Condition
-from tests.emulation.emulated_network import MS, UDP_HEADERS, Capture, network, ring, send, udp
+from tests.emulation.rings import MS, UDP_HEADERS, Capture, network, ring, send, udp
 
 PACKETS = 2000
 SIZE = 100

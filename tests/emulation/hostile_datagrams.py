@@ -14,11 +14,13 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 from testbed.engines.mininet import emulate
 from testbed.engines.mininet.hosts.supervisor import Supervisor
 from testbed.engines.mininet.kernel.namespaces import enter
 from testbed.engines.mininet.plan import UDP_PORT, host_ip
+from testbed.protocols import Multicast, Send
 from testbed.runs.directory import RunDirectory
 
 VICTIM, PRETENDED = 3, 1
@@ -61,7 +63,7 @@ class Attacked(Supervisor):
         message = next(
             effect.message
             for effect in host.node.protocol.multicast(b"payload", None, 0)
-            if hasattr(effect, "peers")
+            if isinstance(effect, Send | Multicast)
         )
         genuine = host.codec.encode(message)
         time.sleep(0.5)  # the hosts start after that long
@@ -75,8 +77,8 @@ class Attacked(Supervisor):
 
 
 def main() -> None:
-    emulate.Supervisor = Attacked  # type: ignore[misc]
-    emulate.emulate(RunDirectory(Path(sys.argv[1])), lambda stage, done, of: None)
+    with patch.object(emulate, "Supervisor", Attacked):
+        emulate.emulate(RunDirectory(Path(sys.argv[1])), lambda stage, done, of: None)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from typing import Any
 
 from testbed.engines.mininet import plan as names
 from testbed.engines.mininet.controller.controller import Controller, ControllerError
+from testbed.engines.mininet.controller.process import Library
 from testbed.engines.mininet.switches.daemons import open_vswitch
 
 LINKS = [(0, 1), (0, 3), (1, 2), (1, 4), (2, 3)]
@@ -218,7 +219,7 @@ def refusal(controller: Controller, timeout_s: float) -> str:
     return ""
 
 
-def scenario(library: str, directory: Path) -> Iterator[tuple[str, Any]]:
+def scenario(library: Library, directory: Path) -> Iterator[tuple[str, Any]]:
     (directory / "network.json").write_text(json.dumps(NETWORK))
     lay_cables()
     hosts = Hosts()
@@ -262,7 +263,8 @@ def scenario(library: str, directory: Path) -> Iterator[tuple[str, Any]]:
 
 
 def main() -> None:
-    library, directory = sys.argv[1], Path(sys.argv[2])
+    library: Library = "os-ken" if sys.argv[1] == "os-ken" else "ryu"
+    directory = Path(sys.argv[2])
     found = {}
     with open_vswitch():
         for name, value in scenario(library, directory):

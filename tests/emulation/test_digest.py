@@ -56,7 +56,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
 
 def run_testbed(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "testbed.cli", *map(str, arguments)],
+        [sys.executable, "-m", "testbed", *map(str, arguments)],
         capture_output=True,
         text=True,
         timeout=600,
@@ -120,7 +120,7 @@ def test_the_simulator_counts_the_same(runs: dict[str, list[Path]]) -> None:
 @contextmanager
 def started(role: str, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     """A part of a Spark cluster on loopback."""
-    command = [SPARK / "bin" / "spark-class", f"org.apache.spark.deploy.{role}", *arguments]
+    command = [str(SPARK / "bin" / "spark-class"), f"org.apache.spark.deploy.{role}", *arguments]
     process = subprocess.Popen(
         command,
         env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},

@@ -75,7 +75,7 @@ def in_real_time(boot: Callable[..., Step]) -> Step:
     return boot("rough_timing", "sigkill", virtual=False)
 
 
-def test_a_link_is_exactly_store_and_forward(at_work):
+def test_a_link_is_exactly_store_and_forward(at_work: Step) -> None:
     for link in at_work("timing"):
         assert len(link["errors"]) == 95
         assert link["in_order"]
@@ -86,25 +86,25 @@ def test_a_link_is_exactly_store_and_forward(at_work):
         assert errors[-1] <= 2_500, link
 
 
-def test_a_link_is_roughly_so_in_real_time(in_real_time):
+def test_a_link_is_roughly_so_in_real_time(in_real_time: Step) -> None:
     errors = sorted(in_real_time("rough_timing"))
     assert errors[0] >= 0
     assert errors[len(errors) // 2] < 20_000_000
 
 
-def test_a_full_queue_drops_those_that_come_last(at_work):
+def test_a_full_queue_drops_those_that_come_last(at_work: Step) -> None:
     arrived, counted = at_work("queue")
     assert arrived == [0, 1, 2, 3, 4, 9]
     assert counted == {"lost": 0, "dropped": 5}
 
 
-def test_a_link_loses_as_many_as_it_should(at_work):
+def test_a_link_loses_as_many_as_it_should(at_work: Step) -> None:
     arrived, counted = at_work("loss")
     assert arrived == pytest.approx(1400, abs=110)  # five standard deviations
     assert counted == {"lost": 2000 - arrived, "dropped": 0}
 
 
-def test_nothing_is_captured_but_the_experiment(at_work):
+def test_nothing_is_captured_but_the_experiment(at_work: Step) -> None:
     found = at_work("chatter")
     assert found["silence"] == []
     assert found["counted"] == [[0, 0]] * 4
@@ -120,7 +120,7 @@ def test_nothing_is_captured_but_the_experiment(at_work):
 
 def ones_sum(data: bytes) -> int:
     """What RFC 1071 adds up; all ones if a checksum in it is right."""
-    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
     while total > 0xFFFF:
         total = (total & 0xFFFF) + (total >> 16)
     return total
@@ -131,7 +131,7 @@ def ones_sum(data: bytes) -> int:
     reason="the guest has no IPv6; needs a kernel that has, and root",
 )
 @pytest.mark.parametrize("silenced", [False, True])
-def test_ipv6_is_silent(silenced):
+def test_ipv6_is_silent(silenced: bool) -> None:
     """On the machine's own kernel, in a namespace of its own."""
     with namespaces.returning():
         place = namespaces.enter_fresh()
@@ -152,7 +152,7 @@ def test_ipv6_is_silent(silenced):
                 assert everything.recv(2000)
 
 
-def test_without_a_datapath_in_the_kernel_packets_still_pass(at_work):
+def test_without_a_datapath_in_the_kernel_packets_still_pass(at_work: Step) -> None:
     assert all(0 <= error < 50_000 for error in at_work("netdev"))
 
 
@@ -171,16 +171,16 @@ def test_without_a_datapath_in_the_kernel_packets_still_pass(at_work):
         "delay 1ms rate 10Mbit",  # of a switch that was stopped and started
     ],
 )
-def test_the_command_line_of_mininet_works(at_work, said):
+def test_the_command_line_of_mininet_works(at_work: Step, said: str) -> None:
     assert said in at_work("command_line")
 
 
-def test_the_command_line_ends_with_exit(at_work):
+def test_the_command_line_ends_with_exit(at_work: Step) -> None:
     assert "not reached" not in at_work("command_line")
     assert "Unknown command" not in at_work("command_line")
 
 
-def test_the_shell_of_an_experiment_has_a_controller(at_work):
+def test_the_shell_of_an_experiment_has_a_controller(at_work: Step) -> None:
     assert "hosts and switches: 2, links: 1" in at_work("shell")
     assert "1 packets transmitted, 1 received" in at_work("shell")
 
@@ -196,7 +196,7 @@ def test_the_shell_of_an_experiment_has_a_controller(at_work):
         ("no daemon", "database connection failed"),
     ],
 )
-def test_what_goes_wrong_is_told(at_work, what, sentence):
+def test_what_goes_wrong_is_told(at_work: Step, what: str, sentence: str) -> None:
     assert sentence in at_work("errors")[what]
 
 
@@ -204,11 +204,13 @@ def test_what_goes_wrong_is_told(at_work, what, sentence):
     ("how", "status"),
     [("sigkill", 9), ("sigterm", 15), ("sigint", 0)],
 )
-def test_nothing_outlives_a_network_whose_process_is_ended(ended, how, status):
+def test_nothing_outlives_a_network_whose_process_is_ended(
+    ended: Step, how: str, status: int
+) -> None:
     assert_gone(ended(how), status)
 
 
-def test_nothing_outlives_it_in_real_time_either(in_real_time):
+def test_nothing_outlives_it_in_real_time_either(in_real_time: Step) -> None:
     assert_gone(in_real_time("sigkill"), 9)
 
 
@@ -220,13 +222,13 @@ def assert_gone(found: dict[str, Any], status: int) -> None:
 
 
 @pytest.mark.parametrize("when", ["in use", "half made"])
-def test_nothing_outlives_a_network_that_fails(ended, when):
+def test_nothing_outlives_a_network_that_fails(ended: Step, when: str) -> None:
     assert ended("failed")[when] == {}
 
 
-def test_nothing_outlives_a_network_whose_guard_was_killed(ended):
+def test_nothing_outlives_a_network_whose_guard_was_killed(ended: Step) -> None:
     assert ended("unguarded") == {}
 
 
-def test_two_networks_do_not_disturb_each_other(ended):
+def test_two_networks_do_not_disturb_each_other(ended: Step) -> None:
     assert ended("two_at_once") == {"received": 2, "left": {}}

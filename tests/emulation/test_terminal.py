@@ -27,7 +27,7 @@ PATIENCE_S = 300
 def command(tmp_path: Path) -> list[str]:
     file = tmp_path / "line.toml"
     file.write_text(LINE)
-    return [sys.executable, "-m", "testbed.cli", "shell", str(file), "--engine", "virtual"]
+    return [sys.executable, "-m", "testbed", "shell", str(file), "--engine", "virtual"]
 
 
 class Person:

@@ -29,7 +29,8 @@ def test_lists_expand_to_every_combination(
     seeds: list[int], nodes: list[int], sizes: list[int]
 ) -> None:
     document = with_(seed=seeds, topology={"nodes": nodes}, workload={"payload_bytes": sizes})
-    points = [(p.seed, p.topology.nodes, p.workload.payload_bytes) for p in expand(document, FILE)]
+    found: list[Any] = expand(document, FILE)
+    points = [(p.seed, p.topology.nodes, p.workload.payload_bytes) for p in found]
     assert sorted(points) == sorted(product(seeds, nodes, sizes))
 
 
@@ -43,7 +44,7 @@ def test_where_a_key_takes_a_list_it_is_one_value_and_a_list_of_lists_is_a_dimen
 
 
 def test_an_array_of_tables_gives_alternatives_whose_values_go_together() -> None:
-    points = expand(with_(topology=SIZES, seed=[1, 2]), FILE)
+    points: list[Any] = expand(with_(topology=SIZES, seed=[1, 2]), FILE)
     found = {(p.topology.nodes, p.topology.edge_probability) for p in points}
     assert found == {(8, 0.5), (12, 0.4)}
     assert len(points) == 4
@@ -53,7 +54,7 @@ def test_lists_in_alternatives_and_in_tables_within_tables_are_dimensions() -> N
     protocols = [{"name": "overlay"}, TIMESTAMPS]
     assert len(expand(with_(protocol=protocols, topology=SIZES), FILE)) == 6
     levels = {"model": "transit-stub", "stub": {"nodes": [2, 3, 4]}}
-    points = expand({**PLAIN, "topology": levels}, FILE)
+    points: list[Any] = expand({**PLAIN, "topology": levels}, FILE)
     assert [p.topology.stub.nodes for p in points] == [2, 3, 4]
 
 
@@ -63,7 +64,7 @@ def test_lists_in_faults_are_dimensions_and_all_faults_are_there() -> None:
         {"kind": "partition", "nodes": [1, 2], "at_ms": [1, 2, 3]},
         {"kind": ["crash", "pause"], "node": 3},
     ]
-    points = expand(with_(fault=faults), FILE)
+    points: list[Any] = expand(with_(fault=faults), FILE)
     assert {tuple(fault.kind for fault in e.faults) for e in points} == {
         ("loss", "partition", "crash"),
         ("loss", "partition", "pause"),
@@ -76,7 +77,9 @@ def test_lists_in_faults_are_dimensions_and_all_faults_are_there() -> None:
 
 
 def test_models_may_be_listed_and_each_brings_its_own_keys() -> None:
-    points = expand({**PLAIN, "topology": {"model": ["ring", "line"], "nodes": [8, 9]}}, FILE)
+    points: list[Any] = expand(
+        {**PLAIN, "topology": {"model": ["ring", "line"], "nodes": [8, 9]}}, FILE
+    )
     assert [(p.topology.model, p.topology.nodes) for p in points] == [
         ("ring", 8),
         ("ring", 9),

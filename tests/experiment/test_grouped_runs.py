@@ -43,7 +43,9 @@ def run(what: Experiment, runs: Path) -> tuple[Any, list[dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("name", TAKERS)
-def test_every_message_and_every_answer_goes_to_a_group_of_its_sender(name, tmp_path):
+def test_every_message_and_every_answer_goes_to_a_group_of_its_sender(
+    name: str, tmp_path: Path
+) -> None:
     workload = {"model": "reply", "senders": 6, "interval_ms": 10, "duration_ms": 40, "depth": 3}
     what = experiment(name, workload=workload)
     done, events = run(what, tmp_path)
@@ -57,7 +59,7 @@ def test_every_message_and_every_answer_goes_to_a_group_of_its_sender(name, tmp_
     assert any(event["t"] > 40e6 for event in sent)  # answers to answers
 
 
-def test_a_sender_can_send_to_each_of_its_groups_at_once():
+def test_a_sender_can_send_to_each_of_its_groups_at_once() -> None:
     workload = {"model": "steady", "senders": 6, "interval_ms": 10, "each_group": True}
     what = experiment(workload={**workload, "duration_ms": 10})
     scenario = Scenario.of(what)
@@ -67,14 +69,14 @@ def test_a_sender_can_send_to_each_of_its_groups_at_once():
         assert [sending.to for sending in sends if sending.node == node] == own
 
 
-def test_a_script_names_groups():
+def test_a_script_names_groups() -> None:
     lines = [{"node": 1, "at_ms": 0, "group": "b"}, {"node": 2, "answers": 0, "group": "a"}]
     groups = {"model": "named", "members": {"a": [0, 2], "b": [1, 2]}}
     what = experiment(groups=groups, workload={"model": "script", "send": lines})
-    assert Scenario.of(what).sends[0].to == {1, 2}
+    assert Scenario.of(what).sends[0].to == frozenset({1, 2})
 
 
-def test_the_answer_of_a_script_goes_to_its_group(tmp_path):
+def test_the_answer_of_a_script_goes_to_its_group(tmp_path: Path) -> None:
     lines = [{"node": 1, "at_ms": 0, "group": "b"}, {"node": 2, "answers": 0, "group": "a"}]
     groups = {"model": "named", "members": {"a": [0, 2], "b": [1, 2]}}
     _, events = run(
@@ -83,18 +85,18 @@ def test_the_answer_of_a_script_goes_to_its_group(tmp_path):
     assert [e["to"] for e in events if e["event"] == "send"] == [[1, 2], [0, 2]]
 
 
-def test_groups_are_kept_with_the_network():
+def test_groups_are_kept_with_the_network() -> None:
     network = build_network(experiment())
     assert Network.from_json(json.loads(json.dumps(network.to_json()))).groups == network.groups
     assert len(network.groups) == 5
 
 
-def test_the_same_seed_gives_the_same_groups():
+def test_the_same_seed_gives_the_same_groups() -> None:
     assert build_network(experiment()).groups == build_network(experiment("ks")).groups
     assert build_network(experiment()).groups != build_network(experiment(seed=2)).groups
 
 
-def test_an_experiment_with_groups_can_be_run_again_from_its_own_file(tmp_path):
+def test_an_experiment_with_groups_can_be_run_again_from_its_own_file(tmp_path: Path) -> None:
     done, _ = run(experiment(), tmp_path)
     file = done.path / "experiment.toml"
     assert main(["run", str(file), "--runs", str(tmp_path), "--no-digest"]) == 0
@@ -121,12 +123,14 @@ def test_an_experiment_with_groups_can_be_run_again_from_its_own_file(tmp_path):
         ),
     ],
 )
-def test_what_does_not_fit_is_refused_in_a_sentence(what, sentence):
+def test_what_does_not_fit_is_refused_in_a_sentence(what: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
         Scenario.of(experiment(**what))
 
 
-def test_the_topology_command_shows_groups_and_their_cycle(tmp_path, capsys):
+def test_the_topology_command_shows_groups_and_their_cycle(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "grouped.toml"
     file.write_text(experiment().to_toml())
     assert main(["topology", str(file)]) == 0

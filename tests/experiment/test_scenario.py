@@ -34,7 +34,7 @@ def onsets(schedule: FaultSchedule) -> list[int]:
     found = []
     while (at := schedule.next()) is not None:
         found.append(at)
-        schedule.advance(at, Nobody())  # type: ignore[arg-type]
+        schedule.advance(at, Nobody())
     return found
 
 

@@ -96,8 +96,8 @@ def test_so_many_are_multicast_to_a_uniform_number(multicasts: float) -> None:
 
 @pytest.mark.parametrize("broadcasts", [0.1, 0.6, 1.0])
 def test_so_many_are_broadcast_and_the_rest_unicast(broadcasts: float) -> None:
-    keys = {"multicast_fraction": 0.0, "broadcast_fraction": broadcasts}
-    found = sizes(sends(12, messages=5000, **keys))
+    drawn = sends(12, messages=5000, multicast_fraction=0.0, broadcast_fraction=broadcasts)
+    found = sizes(drawn)
     assert set(found) <= {1, 11}
     assert fmean(size == 11 for size in found) == pytest.approx(broadcasts, abs=0.03)
 
@@ -126,7 +126,7 @@ def test_fewer_senders_and_an_earlier_end() -> None:
         ({"warm_up_messages": -1}, "warm_up_messages"),
     ],
 )
-def test_values_out_of_range_are_named(keys: dict[str, float], words: str) -> None:
+def test_values_out_of_range_are_named(keys: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         RandomDestinations(**keys)
 

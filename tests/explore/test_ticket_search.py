@@ -4,7 +4,7 @@ import pytest
 
 from testbed.explore.tickets.command import main
 from testbed.explore.tickets.search import Search
-from testbed.explore.tickets.system import System, Used
+from testbed.explore.tickets.system import System, Used, ViolationError
 from testbed.protocols.broken.leases import (
     BROKEN_LEASES,
     FickleVoter,
@@ -16,7 +16,6 @@ from testbed.protocols.broken.leases import (
     Timeless,
 )
 from testbed.protocols.cluster.tickets import Leases
-from tests.protocols.cluster.ring import ViolationError
 
 
 def searched(kind: type[Leases], limits: Used, parts: int = 1) -> Search:

@@ -3,9 +3,10 @@
 import struct
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from testbed.packets.headers import LINKTYPE_LINUX_SLL2
+from testbed.packets.pcap import PcapFile
 
 MAGICS = {"us": 0xA1B2C3D4, "ns": 0xA1B23C4D}
 
@@ -83,3 +84,16 @@ def ipv4(
 
 def udp(payload: bytes, source: int = 5000, destination: int = 5001, length: int = 0) -> bytes:
     return struct.pack(">HHHH", source, destination, length or 8 + len(payload), 0) + payload
+
+
+def table(capture: PcapFile, part_bytes: int, *names: str) -> list[tuple[Any, ...]]:
+    """These columns of all packets, read in parts of about this size."""
+    found: list[tuple[Any, ...]] = []
+    parts = capture.parts(part_bytes)
+    assert [part.end for part in parts[:-1]] == [part.start for part in parts[1:]]
+    for part in parts:
+        before = len(found)
+        for block in capture.columns(part, names):
+            found += zip(*(block[name].tolist() for name in names), strict=True)
+        assert len(found) > before
+    return found

@@ -23,7 +23,7 @@ from testbed.sweep.directory import finished
 from testbed.sweep.points import Sweep, load_sweep
 from testbed.sweep.runner import run_tasks
 
-COMMAND = [sys.executable, "-m", "testbed.cli"]
+COMMAND = [sys.executable, "-m", "testbed"]
 ROOT = Path(__file__).parents[2]
 DOCUMENT: dict[str, Any] = {
     "name": "small",

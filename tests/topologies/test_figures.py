@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from testbed.topologies import MODELS, OVERLAYS, Links, describe
+from testbed.topologies import Graph, Links, describe
 from testbed.topologies.connectivity import (
     disjoint_paths,
     edge_connectivity,
@@ -16,23 +16,24 @@ from testbed.topologies.connectivity import (
     short_paths,
 )
 from testbed.topologies.distances import diameter, neighbour_lists, pairs_by_distance
+from tests.topologies.registries import MODELS, OVERLAYS
 
 
 @st.composite
-def graphs(draw):
+def graphs(draw: st.DrawFn) -> Graph:
     nodes = draw(st.integers(2, 12))
     possible = [(i, j) for j in range(nodes) for i in range(j)]
     chosen = draw(st.lists(st.sampled_from(possible), unique=True))
     if draw(st.booleans()):  # dense ones as well
         chosen = [edge for edge in possible if edge not in chosen]
-    graph = nx.empty_graph(nodes)
+    graph: Graph = nx.empty_graph(nodes)
     graph.add_edges_from(chosen)
     return graph
 
 
 @settings(max_examples=250, deadline=None)
 @given(graphs())
-def test_connectivity_agrees_with_networkx(graph):
+def test_connectivity_agrees_with_networkx(graph: Graph) -> None:
     assert node_connectivity(graph) == nx.node_connectivity(graph)
     assert edge_connectivity(graph) == nx.edge_connectivity(graph)
     assert edge_connectivity(graph, node_connectivity(graph)) == nx.edge_connectivity(graph)
@@ -42,11 +43,13 @@ def test_connectivity_agrees_with_networkx(graph):
 @given(
     st.integers(2, 5), st.integers(2, 5), st.integers(0, 3), st.integers(0, 3), st.integers(0, 99)
 )
-def test_connectivity_finds_bottlenecks(left, right, shared, bridges, seed):
+def test_connectivity_finds_bottlenecks(
+    left: int, right: int, shared: int, bridges: int, seed: int
+) -> None:
     """Two cliques with some common nodes and some links between: the cut is in the middle."""
     rng = random.Random(seed)
     a, b = range(left + shared), range(left, left + shared + right)
-    graph = nx.Graph()
+    graph: Graph = nx.Graph()
     for clique in (a, b):
         graph.add_edges_from((i, j) for i in clique for j in clique if i < j)
         graph.add_nodes_from(clique)
@@ -62,7 +65,9 @@ def test_connectivity_finds_bottlenecks(left, right, shared, bridges, seed):
 
 @settings(max_examples=150, deadline=None)
 @given(st.integers(3, 7), st.integers(3, 7), st.integers(1, 4), st.randoms(use_true_random=False))
-def test_connectivity_finds_ferries(left, right, ferries, rng):
+def test_connectivity_finds_ferries(
+    left: int, right: int, ferries: int, rng: random.Random
+) -> None:
     """Two cliques and a few nodes between them, each landing at some nodes of either side."""
     a, b = range(left), range(left, left + right)
     graph = nx.Graph((i, j) for side in (a, b) for i in side for j in side if i < j)
@@ -76,7 +81,7 @@ def test_connectivity_finds_ferries(left, right, ferries, rng):
     assert edge_connectivity(graph) == nx.edge_connectivity(graph)
 
 
-def test_a_path_in_the_way_of_two_others_is_undone():
+def test_a_path_in_the_way_of_two_others_is_undone() -> None:
     # 0-1-2-7 is shortest, but 0-1-3-4-7 and 0-5-6-2-7 are two that share nothing.
     arcs = [[1, 5], [2, 3], [7], [4], [7], [6], [2], []]
     assert disjoint_paths(arcs, 0, {7}, 5) == 2
@@ -86,7 +91,7 @@ def test_a_path_in_the_way_of_two_others_is_undone():
 
 @settings(max_examples=150, deadline=None)
 @given(graphs(), st.integers(1, 2**12))
-def test_short_paths_never_promise_too_much(graph, chosen):
+def test_short_paths_never_promise_too_much(graph: Graph, chosen: int) -> None:
     bits = [sum(1 << other for other in graph[node]) for node in range(len(graph))]
     targets = chosen & ((1 << len(graph)) - 2)
     split = [
@@ -113,14 +118,14 @@ def test_short_paths_never_promise_too_much(graph, chosen):
         (nx.complete_bipartite_graph(3, 5), 3, 3),
     ],
 )
-def test_connectivity_by_hand(graph, nodes, edges):
+def test_connectivity_by_hand(graph: Graph, nodes: int, edges: int) -> None:
     assert (node_connectivity(graph), edge_connectivity(graph)) == (nodes, edges)
 
 
 @settings(max_examples=150, deadline=None)
 @given(graphs())
-def test_distances_agree_with_networkx(graph):
-    expected = {}
+def test_distances_agree_with_networkx(graph: Graph) -> None:
+    expected: dict[int, int] = {}
     for _, lengths in nx.all_pairs_shortest_path_length(graph):
         for length in lengths.values():
             expected[length] = expected.get(length, 0) + 1
@@ -129,7 +134,7 @@ def test_distances_agree_with_networkx(graph):
     assert diameter(len(graph), graph.edges) == max(expected)
 
 
-def test_describe_a_small_network_by_hand():
+def test_describe_a_small_network_by_hand() -> None:
     graph = MODELS["star"](nodes=5).generate(random.Random(1))
     assert describe(graph).mean_delay_ms is None
     Links(delay_ms=2.0).apply(graph, random.Random(1))
@@ -141,7 +146,7 @@ def test_describe_a_small_network_by_hand():
     assert its.mean_delay_ms == 2.0
 
 
-def test_describe_a_graph_in_pieces_and_a_single_node():
+def test_describe_a_graph_in_pieces_and_a_single_node() -> None:
     pieces = describe(nx.disjoint_union(nx.path_graph(3), nx.path_graph(2)))
     assert (pieces.node_connectivity, pieces.edge_connectivity) == (0, 0)
     assert (pieces.diameter, pieces.mean_distance) == (2, 10 / 8)
@@ -159,7 +164,7 @@ def test_describe_a_graph_in_pieces_and_a_single_node():
     ],
     ids=["hypercube", "regular", "ring", "random", "dense"],
 )
-def test_describe_is_quick_for_six_hundred_nodes(graph, connectivity):
+def test_describe_is_quick_for_six_hundred_nodes(graph: Graph, connectivity: int) -> None:
     start = time.process_time()
     its = describe(graph)
     assert time.process_time() - start < 5

@@ -2,11 +2,12 @@
 
 import math
 import random
+from collections.abc import Callable, Iterator
 
 import networkx as nx
 import pytest
 
-from testbed.topologies import MODELS, TopologyError
+from testbed.topologies import Graph, Model, TopologyError
 from testbed.topologies.flat import (
     FLAT,
     DoarLeslie,
@@ -17,11 +18,12 @@ from testbed.topologies.flat import (
     Waxman2,
 )
 from testbed.topologies.plane import MAX_TRIES, spread
+from tests.topologies.registries import MODELS
 
 FLAT_NAMES = sorted(FLAT)
 
 
-def pairs(graph):
+def pairs(graph: Graph) -> Iterator[tuple[int, int, float]]:
     """Every pair of nodes with its plane distance."""
     at = [(graph.nodes[v]["x"], graph.nodes[v]["y"]) for v in range(len(graph))]
     for i in range(len(at)):
@@ -31,7 +33,7 @@ def pairs(graph):
 
 @pytest.mark.parametrize("name", FLAT_NAMES)
 @pytest.mark.parametrize("nodes", [2, 3, 16, 50, 150])
-def test_contract_with_nothing_given_but_nodes(name, nodes):
+def test_contract_with_nothing_given_but_nodes(name: str, nodes: int) -> None:
     graph = MODELS[name](nodes=nodes).generate(random.Random(nodes))
     assert list(graph) == list(range(nodes))
     assert nx.is_connected(graph)
@@ -48,7 +50,7 @@ def test_contract_with_nothing_given_but_nodes(name, nodes):
 
 
 @pytest.mark.parametrize("name", sorted(set(FLAT_NAMES) - {"waxman-1"}))
-def test_length_is_the_rounded_distance(name):
+def test_length_is_the_rounded_distance(name: str) -> None:
     graph = MODELS[name](nodes=40).generate(random.Random(1))
     distance = {(i, j): d for i, j, d in pairs(graph)}
     for i, j, its in graph.edges(data=True):
@@ -70,7 +72,9 @@ FORMULAS = [
 
 
 @pytest.mark.parametrize(("model", "formula"), FORMULAS, ids=[m.model for m, _ in FORMULAS])
-def test_edges_come_with_the_probability_of_the_model(model, formula):
+def test_edges_come_with_the_probability_of_the_model(
+    model: Model, formula: Callable[[float], float]
+) -> None:
     graph = model.generate(random.Random(5))
     for near in (True, False):  # a wrong dependence on distance would show in one of the halves
         chosen = [(i, j, formula(d)) for i, j, d in pairs(graph) if (d < LONGEST / 4) == near]
@@ -80,7 +84,7 @@ def test_edges_come_with_the_probability_of_the_model(model, formula):
         assert abs(found - expected) < 4.5 * spread
 
 
-def test_waxman_1_draws_a_random_length():
+def test_waxman_1_draws_a_random_length() -> None:
     alpha, beta = 0.8, 0.15
     graph = Waxman1(300, alpha, beta).generate(random.Random(6))
     possible = 300 * 299 / 2
@@ -95,8 +99,8 @@ def test_waxman_1_draws_a_random_length():
 
 
 @pytest.mark.parametrize("name", FLAT_NAMES)
-def test_one_seed_one_graph(name):
-    def drawn(seed):
+def test_one_seed_one_graph(name: str) -> None:
+    def drawn(seed: int) -> object:
         graph = MODELS[name](nodes=30).generate(random.Random(seed))
         return sorted(graph.nodes(data="x")), sorted(graph.edges(data="length"))
 
@@ -104,15 +108,15 @@ def test_one_seed_one_graph(name):
     assert drawn(1) != drawn(2)
 
 
-def test_a_seed_means_the_same_graph_for_ever():
+def test_a_seed_means_the_same_graph_for_ever() -> None:
     graph = PureRandom(8, 0.3).generate(random.Random(2004))
     places = [(its["x"], its["y"]) for _, its in graph.nodes(data=True)]
     assert places[:3] == [(64, 37), (89, 54), (60, 0)]
     edges = "03 04 07 16 17 24 27 34 36 46 57"
-    assert sorted(graph.edges) == [(int(i), int(j)) for i, j in edges.split()]
+    assert sorted(graph.edges) == [(int(i), int(j)) for i, j in map(tuple, edges.split())]
 
 
-def test_tries_are_counted_and_each_is_a_new_draw():
+def test_tries_are_counted_and_each_is_a_new_draw() -> None:
     model = PureRandom(100, 0.04)
     tries = [model.generate(random.Random(seed)).graph["tries"] for seed in range(60)]
     # P(connected) is .17 at this size: about six tries, and hardly ever one only.
@@ -120,14 +124,14 @@ def test_tries_are_counted_and_each_is_a_new_draw():
     assert min(tries) < 3 < max(tries)
 
 
-def test_graphs_in_pieces_are_drawn_again():
+def test_graphs_in_pieces_are_drawn_again() -> None:
     # of so few nodes two pieces without an isolated node are common
     assert all(
         nx.is_connected(PureRandom(8, 0.25).generate(random.Random(seed))) for seed in range(80)
     )
 
 
-def test_hopeless_probability_is_refused_with_the_right_one():
+def test_hopeless_probability_is_refused_with_the_right_one() -> None:
     with pytest.raises(TopologyError) as caught:
         PureRandom(100, 0.01).generate(random.Random(1))
     message = str(caught.value)
@@ -139,12 +143,12 @@ def test_hopeless_probability_is_refused_with_the_right_one():
     assert "\n" not in message
 
 
-def test_hopeless_beta_is_refused_with_advice_on_beta():
+def test_hopeless_beta_is_refused_with_advice_on_beta() -> None:
     with pytest.raises(TopologyError, match="greater beta"):
         Waxman2(30, 1.0, 0.01).generate(random.Random(1))
 
 
-def test_the_papers_largest_graph_comes_at_once():
+def test_the_papers_largest_graph_comes_at_once() -> None:
     assert PureRandom(600, 0.02).generate(random.Random(1)).graph["tries"] <= 3
 
 
@@ -167,19 +171,19 @@ def test_the_papers_largest_graph_comes_at_once():
         (lambda: Locality(10, gamma=-0.1), ["gamma = -0.1 ", "at least 0"]),
     ],
 )
-def test_a_wrong_parameter_is_named_with_its_range(make, words):
+def test_a_wrong_parameter_is_named_with_its_range(make: Callable[[], object], words: str) -> None:
     with pytest.raises(TopologyError) as caught:
         make()
     assert all(word in str(caught.value) for word in words)
 
 
-def test_a_full_grid_is_allowed():
+def test_a_full_grid_is_allowed() -> None:
     graph = PureRandom(9, 0.9, scale=3).generate(random.Random(1))
     places = {(its["x"], its["y"]) for _, its in graph.nodes(data=True)}
     assert places == {(x, y) for x in range(3) for y in range(3)}
 
 
-def test_spread_keeps_the_total_and_the_floor():
+def test_spread_keeps_the_total_and_the_floor() -> None:
     for seed in range(50):
         sizes = spread(random.Random(seed), 12, 2)
         assert sum(sizes) == 24

@@ -1,6 +1,8 @@
 """GT-ITM's files: specifications and graphs, good and bad."""
 
 import random
+from collections.abc import Callable
+from pathlib import Path
 
 import networkx as nx
 import pytest
@@ -8,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from testbed.topologies import (
-    MODELS,
     Level,
+    Model,
+    Specification,
     TopologyError,
     decode_alt,
     decode_itm,
@@ -22,9 +25,10 @@ from testbed.topologies.flat import DoarLeslie, Exponential, Locality, PureRando
 from testbed.topologies.hierarchical import Hierarchical
 from testbed.topologies.itm import DEFAULT_SEED
 from testbed.topologies.transit_stub import TransitStub
+from tests.topologies.registries import MODELS
 
 
-def test_a_flat_specification():
+def test_a_flat_specification() -> None:
     specifications = decode_itm("# a comment\n\ngeo 3 47\n# another\n100 50 3 .04\n")
     assert [s.model for s in specifications] == [PureRandom(100, 0.04, 50)] * 3
     assert [s.seed for s in specifications] == [47] * 3
@@ -50,11 +54,11 @@ def test_a_flat_specification():
         ("20 30 locality .5 .1 .3", Locality(20, 0.5, 0.1, 0.3, 30)),
     ],
 )
-def test_methods_by_number_and_name(parms, model):
+def test_methods_by_number_and_name(parms: str, model: Model) -> None:
     assert decode_itm(f"geo 1\n{parms}\n")[0].model == model
 
 
-def test_a_hierarchical_specification():
+def test_a_hierarchical_specification() -> None:
     text = "hier 1 7\n3 2 4\n4 10 3 1.0\n5 10 2 .9 .8\n6 10 3 .7\n"
     (specification,) = decode_itm(text)
     levels = (
@@ -70,13 +74,14 @@ def test_a_hierarchical_specification():
     ("number", "name"),
     [(0, "random"), (1, "least-degree-non-leaf"), (2, "least-degree"), (3, "threshold")],
 )
-def test_connections_by_number(number, name):
+def test_connections_by_number(number: int, name: str) -> None:
     (specification,) = decode_itm(f"hier 1\n2 {number}\n3 10 3 1\n4 10 3 1\n")
+    assert isinstance(specification.model, Hierarchical)
     assert specification.model.connection == name
     assert nx.is_connected(specification.generate())
 
 
-def test_the_transit_stub_example_of_the_ns_manual():
+def test_the_transit_stub_example_of_the_ns_manual() -> None:
     specifications = decode_itm("ts 10 47\n4 0 0\n1 20 3 1.0\n8 20 3 0.8\n6 10 3 0.5\n")
     assert len(specifications) == 10
     model = specifications[0].model
@@ -87,26 +92,27 @@ def test_the_transit_stub_example_of_the_ns_manual():
     assert len(specifications[3].generate()) == 200
 
 
-def test_transit_stub_counts_and_useless_scales():
+def test_transit_stub_counts_and_useless_scales() -> None:
     (specification,) = decode_itm("ts 1\n2 5 6\n2 1 3 1\n3 1 3 1\n9 2 3 1\n")
     model = specification.model
+    assert isinstance(model, TransitStub)
     assert model.stubs_per_transit_node == 2
     assert (model.extra_transit_stub_edges, model.extra_stub_stub_edges) == (5, 6)
     assert len(specification.generate()) == model.nodes == 2 * 3 * 19
 
 
-def test_several_sets_and_seeds_in_one_file():
+def test_several_sets_and_seeds_in_one_file() -> None:
     specifications = decode_itm("geo 2 5\n10 10 3 .5\nts 1\n1 0 0\n1 9 3 1\n2 9 3 1\n2 9 3 1\n")
     assert [s.model.model for s in specifications] == ["pure-random", "pure-random", "transit-stub"]
     assert [s.seed for s in specifications] == [5, 5, DEFAULT_SEED]
     assert decode_itm("geo 1 0\n10 10 3 .5\n")[0].seed == DEFAULT_SEED
 
 
-def edges_of(specification):
+def edges_of(specification: Specification) -> list[tuple[int, int]]:
     return sorted(specification.generate().edges)
 
 
-def test_a_specification_means_the_same_graphs_each_time_and_different_ones():
+def test_a_specification_means_the_same_graphs_each_time_and_different_ones() -> None:
     text = "geo 3 5\n30 30 3 .2\n"
     first, again = decode_itm(text), decode_itm(text)
     assert [edges_of(s) for s in first] == [edges_of(s) for s in again]
@@ -145,7 +151,9 @@ def test_a_specification_means_the_same_graphs_each_time_and_different_ones():
         ("geo 1\n10 10 3 .5\n\nfoo 1\n", 4, "not 'foo'"),
     ],
 )
-def test_a_malformed_specification_is_one_sentence_with_file_and_line(text, line, words):
+def test_a_malformed_specification_is_one_sentence_with_file_and_line(
+    text: str, line: int, words: str
+) -> None:
     with pytest.raises(TopologyError, match=words) as caught:
         decode_itm(text, "net.itm")
     assert str(caught.value).startswith(f"net.itm, line {line}: ")
@@ -172,7 +180,7 @@ EDGES (from-node to-node length a b):
 ALT = "".join(f"{line} \n" if line[:1].isdigit() else f"{line}\n" for line in PLAIN.splitlines())
 
 
-def test_a_file_as_gtitm_writes_it():
+def test_a_file_as_gtitm_writes_it() -> None:
     graph = decode_alt(ALT)
     assert graph.nodes[0] == {"name": "0", "x": 3.0, "y": 4.0}
     assert {e: graph.edges[e]["length"] for e in graph.edges} == {
@@ -197,7 +205,7 @@ DRAWN = [
 
 
 @pytest.mark.parametrize("model", DRAWN, ids=lambda model: model.model)
-def test_what_was_written_is_read_back_as_it_was(model, tmp_path):
+def test_what_was_written_is_read_back_as_it_was(model: Model, tmp_path: Path) -> None:
     graph = model.generate(random.Random(3))
     write_alt(graph, tmp_path / "net.alt")
     back = read_alt(tmp_path / "net.alt")
@@ -210,7 +218,7 @@ def test_what_was_written_is_read_back_as_it_was(model, tmp_path):
         assert key not in graph.graph or back.graph[key] == graph.graph[key]
 
 
-def test_what_gtitm_writes_in_the_head():
+def test_what_gtitm_writes_in_the_head() -> None:
     lines = encode_alt(DRAWN[3].generate(random.Random(3))).splitlines()
     nodes, arcs, name, *numbers = lines[1].split()
     assert (int(nodes), int(arcs)) == (81, 2 * (len(lines) - lines.index("") - 81 - 4))
@@ -227,7 +235,7 @@ def test_what_gtitm_writes_in_the_head():
         max_size=8,
     )
 )
-def test_numbers_survive_exactly(rows):
+def test_numbers_survive_exactly(rows: list[tuple[float, float, float]]) -> None:
     graph = nx.path_graph(len(rows))
     for node, (x, y, length) in enumerate(rows):
         graph.nodes[node].update(name=f"n{node}", x=x, y=y)
@@ -238,9 +246,9 @@ def test_numbers_survive_exactly(rows):
     assert list(back.edges(data=True)) == list(graph.edges(data=True))
 
 
-def test_a_sloppy_file_is_read_all_the_same():
+def test_a_sloppy_file_is_read_all_the_same() -> None:
     graph = decode_alt("graph\n3 6 net\nVertices:\n0\n1 b\n2 c 3 4\nEDGES\n1 0\n 2 1 7 5\n1 2 9")
-    assert [name for _, name in graph.nodes(data="name")] == ["0", "b", "c"]
+    assert [graph.nodes[node]["name"] for node in graph] == ["0", "b", "c"]
     assert graph.edges[0, 1]["length"] == 0.0
     assert graph.edges[1, 2] == {"length": 7.0, "policy": 5}
     assert decode_alt("GRAPH\n2 1 x\nVERTICES\n0 a 0 0\n1 b 3 4\nEDGES\n0 1\n").edges[0, 1] == {
@@ -268,20 +276,22 @@ def test_a_sloppy_file_is_read_all_the_same():
         ((ALT, ""), 1, "the section GRAPH must follow"),
     ],
 )
-def test_a_malformed_graph_is_one_sentence_with_file_and_line(change, line, words):
+def test_a_malformed_graph_is_one_sentence_with_file_and_line(
+    change: tuple[str, str], line: int, words: str
+) -> None:
     with pytest.raises(TopologyError, match=words) as caught:
         decode_alt(ALT.replace(*change), "net.alt")
     assert str(caught.value).startswith(f"net.alt, line {line}: ")
     assert "\n" not in str(caught.value)
 
 
-def test_the_file_model_takes_a_graph(tmp_path):
+def test_the_file_model_takes_a_graph(tmp_path: Path) -> None:
     (tmp_path / "net.alt").write_text(ALT)
     graph = MODELS["file"](str(tmp_path / "net.alt")).generate(random.Random(1))
     assert nx.utils.edges_equal(graph.edges, decode_alt(ALT).edges)
 
 
-def test_the_file_model_draws_from_a_specification(tmp_path):
+def test_the_file_model_draws_from_a_specification(tmp_path: Path) -> None:
     file = tmp_path / "net.itm"
     file.write_text("geo 2 5\n30 30 3 .2\n")
     for number in range(2):
@@ -294,7 +304,7 @@ def test_the_file_model_draws_from_a_specification(tmp_path):
         MODELS["file"](str(file), 2).generate(random.Random(1))
 
 
-def test_the_file_model_complains_kindly(tmp_path):
+def test_the_file_model_complains_kindly(tmp_path: Path) -> None:
     with pytest.raises(TopologyError, match="path is empty"):
         MODELS["file"]("")
     with pytest.raises(TopologyError, match="graph = -1 "):
@@ -308,13 +318,13 @@ def test_the_file_model_complains_kindly(tmp_path):
         MODELS["file"](str(tmp_path / "cut.alt")).generate(random.Random(1))
 
 
-def test_bytes_that_are_no_text_are_an_error_and_no_crash(tmp_path):
+def test_bytes_that_are_no_text_are_an_error_and_no_crash(tmp_path: Path) -> None:
     (tmp_path / "noise.alt").write_bytes(bytes(range(256)))
     with pytest.raises(TopologyError, match=r"noise.alt, line 1: "):
         read_alt(tmp_path / "noise.alt")
 
 
-def read_or_refused(decode, text):
+def read_or_refused(decode: Callable[[str], object], text: str) -> None:
     refusal = None
     try:
         decode(text)
@@ -325,13 +335,13 @@ def read_or_refused(decode, text):
 
 @settings(max_examples=200, deadline=None)
 @given(st.text(alphabet="geohirts0123456789.-# \n", max_size=60))
-def test_any_text_is_a_specification_or_a_topology_error(text):
+def test_any_text_is_a_specification_or_a_topology_error(text: str) -> None:
     read_or_refused(decode_itm, text)
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.data())
-def test_any_damage_to_a_graph_file_is_read_or_a_topology_error(data):
+def test_any_damage_to_a_graph_file_is_read_or_a_topology_error(data: st.DataObject) -> None:
     lines = ALT.splitlines()
     at = data.draw(st.integers(0, len(lines) - 1))
     lines[at] = data.draw(st.text(alphabet="GRAPHVEDS0123456789.-() ", max_size=12))

@@ -3,28 +3,30 @@
 import random
 import re
 from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any, cast
 
 import networkx as nx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from testbed.topologies import Level, TopologyError
-from testbed.topologies.hierarchical import CONNECTIONS, Hierarchical
+from testbed.topologies import Graph, Level, Model, TopologyError
+from testbed.topologies.hierarchical import CONNECTIONS, ConnectionMethod, Hierarchical
 from testbed.topologies.transit_stub import TransitStub, _Drawing
 
 
-def names(graph):
+def names(graph: Graph) -> list[str]:
     return [graph.nodes[v]["name"] for v in range(len(graph))]
 
 
-def places(graph):
+def places(graph: Graph) -> set[tuple[float, float]]:
     return {(its["x"], its["y"]) for _, its in graph.nodes(data=True)}
 
 
 @pytest.mark.parametrize("connection", CONNECTIONS)
 @pytest.mark.parametrize("sizes", [(12,), (4, 5), (3, 2, 4), (2, 2, 2, 2, 2), (1, 6), (6, 1)])
-def test_hierarchical_contract(connection, sizes):
+def test_hierarchical_contract(connection: ConnectionMethod, sizes: tuple[int, ...]) -> None:
     model = Hierarchical(tuple(Level(n) for n in sizes), connection)
     graph = model.generate(random.Random(3))
     assert list(graph) == list(range(model.nodes))
@@ -36,7 +38,7 @@ def test_hierarchical_contract(connection, sizes):
     assert all(0 <= c < graph.graph["scale"] for place in places(graph) for c in place)
 
 
-def test_hierarchical_sizes_vary_but_their_total_does_not():
+def test_hierarchical_sizes_vary_but_their_total_does_not() -> None:
     model = Hierarchical((Level(6), Level(8)))
     sizes = [
         tuple(sorted(Counter(name.split(".")[0] for name in names(model.generate(r))).values()))
@@ -46,7 +48,7 @@ def test_hierarchical_sizes_vary_but_their_total_does_not():
     assert len(set(sizes)) > 1
 
 
-def test_hierarchical_domains_are_connected_and_joined_as_their_parents_were():
+def test_hierarchical_domains_are_connected_and_joined_as_their_parents_were() -> None:
     model = Hierarchical((Level(5, alpha=0.6), Level(6)))
     graph = model.generate(random.Random(4))
     domain = {v: graph.nodes[v]["name"].split(".")[0] for v in graph}
@@ -59,7 +61,7 @@ def test_hierarchical_domains_are_connected_and_joined_as_their_parents_were():
     assert min(graph.edges[e]["policy"] for e in between) > 1
 
 
-def inner_degrees(graph):
+def inner_degrees(graph: Graph) -> tuple[dict[int, str], dict[int, int], set[int]]:
     """Degrees inside the lowest domains, and for each node whether an upper edge ends there."""
     top = {v: graph.nodes[v]["name"].rsplit(".", 1)[0] for v in graph}
     inner = {v: sum(top[w] == top[v] for w in graph[v]) for v in graph}
@@ -68,10 +70,12 @@ def inner_degrees(graph):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_hierarchical_connections_choose_by_degree(seed):
+def test_hierarchical_connections_choose_by_degree(seed: int) -> None:
     levels = (Level(4, alpha=1.0), Level(8, alpha=0.5))
 
-    def drawn(connection, threshold=3):
+    def drawn(
+        connection: ConnectionMethod, threshold: int = 3
+    ) -> Iterator[tuple[int, dict[int, int], int]]:
         graph = Hierarchical(levels, connection, threshold).generate(random.Random(seed))
         top, inner, chosen = inner_degrees(graph)
         for v in chosen:
@@ -90,7 +94,7 @@ def test_hierarchical_connections_choose_by_degree(seed):
         assert degree < 3 or not below
 
 
-def test_hierarchical_random_connection_uses_many_nodes():
+def test_hierarchical_random_connection_uses_many_nodes() -> None:
     levels = (Level(6, alpha=1.0), Level(8))
     graph = Hierarchical(levels, "random").generate(random.Random(1))
     top, _, chosen = inner_degrees(graph)
@@ -102,12 +106,12 @@ def test_hierarchical_random_connection_uses_many_nodes():
     [
         (lambda: Hierarchical(()), "from 1 to 5"),
         (lambda: Hierarchical((Level(2),) * 6), "from 1 to 5"),
-        (lambda: Hierarchical((Level(3),), "nearest"), "'nearest'.*least-degree"),
+        (lambda: Hierarchical((Level(3),), cast(Any, "nearest")), "'nearest'.*least-degree"),
         (lambda: Hierarchical((Level(3),), "threshold", 0), "threshold = 0 .*at least 1"),
         (lambda: Hierarchical((Level(1), Level(1))), "= 1 .*at least 2"),
         (lambda: Hierarchical((Level(10, scale=3), Level(2))), "nodes = 10 .*at most 9"),
         (lambda: Level(0), "nodes = 0 .*at least 1"),
-        (lambda: Level(5, "nearest"), "'nearest'.*waxman-1.*locality"),
+        (lambda: Level(5, cast(Any, "nearest")), "'nearest'.*waxman-1.*locality"),
         (lambda: Level(5, alpha=2.0), "alpha = 2.0 |edge_probability = 2.0 "),
         (lambda: Level(5, "waxman-2", beta=0.0), "beta = 0.0 .*above 0"),
         (lambda: TransitStub(stubs_per_transit_node=-1), "stubs_per_transit_node = -1 "),
@@ -118,12 +122,12 @@ def test_hierarchical_random_connection_uses_many_nodes():
         ),
     ],
 )
-def test_wrong_parameters(make, words):
+def test_wrong_parameters(make: Callable[[], object], words: str) -> None:
     with pytest.raises(TopologyError, match=words):
         make()
 
 
-def test_a_level_that_never_connects_is_named():
+def test_a_level_that_never_connects_is_named() -> None:
     with pytest.raises(TopologyError, match=r"^level 2 of 2: pure-random: none of"):
         Hierarchical((Level(3), Level(40, alpha=0.001))).generate(random.Random(1))
     with pytest.raises(TopologyError, match=r"^stub: pure-random: none of"):
@@ -134,7 +138,7 @@ TRANSIT = re.compile(r"T:(\d+)\.(\d+)")
 STUB = re.compile(r"S:(\d+)\.(\d+)/(\d+)\.(\d+)")
 
 
-def domain_of(name):
+def domain_of(name: str) -> str:
     """The domain that a name puts its node in."""
     return name.split(".")[0] if name.startswith("T") else name.rsplit(".", 1)[0]
 
@@ -147,7 +151,7 @@ def domain_of(name):
     stubs=st.integers(0, 3),
     seed=st.integers(0, 10**6),
 )
-def test_transit_stub_contract(top, transit, stub, stubs, seed):
+def test_transit_stub_contract(top: int, transit: int, stub: int, stubs: int, seed: int) -> None:
     if top * transit * (1 + stubs * stub) < 2:
         return
     model = TransitStub(Level(top), Level(transit), Level(stub), stubs)
@@ -170,7 +174,7 @@ def test_transit_stub_contract(top, transit, stub, stubs, seed):
         assert a.split("/")[0][1:] == b[1:]
 
 
-def test_transit_stub_joins_domains_by_up_to_two_links():
+def test_transit_stub_joins_domains_by_up_to_two_links() -> None:
     model = TransitStub(Level(3, alpha=1.0), Level(5), Level(2), 1)
     seen = set()
     for seed in range(8):
@@ -187,7 +191,7 @@ def test_transit_stub_joins_domains_by_up_to_two_links():
     assert 2 in seen
 
 
-def test_transit_stub_extra_edges():
+def test_transit_stub_extra_edges() -> None:
     plain = TransitStub(Level(2), Level(4), Level(4), 2)
     extra = TransitStub(Level(2), Level(4), Level(4), 2, 12, 9)
     graph = extra.generate(random.Random(5))
@@ -204,7 +208,7 @@ def test_transit_stub_extra_edges():
         assert b.startswith("S") or a.split("/")[0][1:] != b[1:]
 
 
-def test_transit_stub_full_of_extra_edges_and_one_too_many():
+def test_transit_stub_full_of_extra_edges_and_one_too_many() -> None:
     sizes = (Level(1), Level(2), Level(2), 1)  # 2 stubs, 4 stub nodes, one transit node away each
     assert TransitStub(*sizes, 4, 0).generate(random.Random(1)).number_of_edges() >= 4
     with pytest.raises(TopologyError, match=r"extra_transit_stub_edges = 5 .*at most 4"):
@@ -216,7 +220,7 @@ def test_transit_stub_full_of_extra_edges_and_one_too_many():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_extra_stub_edges_leave_their_stub(seed):
+def test_extra_stub_edges_leave_their_stub(seed: int) -> None:
     sizes = (Level(1), Level(2), Level(5, alpha=0.4), 1)
     before = TransitStub(*sizes).generate(random.Random(seed))
     graph = TransitStub(*sizes, 0, 6).generate(random.Random(seed))
@@ -225,12 +229,12 @@ def test_extra_stub_edges_leave_their_stub(seed):
     assert all({graph.nodes[v]["name"][:5] for v in edge} == {"S:0.0", "S:0.1"} for edge in added)
 
 
-def test_transit_stub_policy_weights_outweigh_detours():
+def test_transit_stub_policy_weights_outweigh_detours() -> None:
     model = TransitStub(Level(4, alpha=0.5), Level(7, alpha=0.3), Level(5), 1, 3, 3)
     graph = model.generate(random.Random(1))
     transit, stub, top = graph.graph["diameters"]
     assert min(transit, stub, top) > 1
-    weights = {"SS": set(), "ST": set(), "TT": set()}
+    weights: dict[str, set[int]] = {"SS": set(), "ST": set(), "TT": set()}
     for i, j, its in graph.edges(data=True):
         a, b = names(graph)[i], names(graph)[j]
         if domain_of(a) == domain_of(b):
@@ -243,7 +247,7 @@ def test_transit_stub_policy_weights_outweigh_detours():
     assert across >= stub + 2 * down
 
 
-def test_transit_stub_policy_weights_keep_paths_in_their_domains():
+def test_transit_stub_policy_weights_keep_paths_in_their_domains() -> None:
     model = TransitStub(Level(3), Level(4), Level(5), 2, 8, 8)
     graph = model.generate(random.Random(11))
     domains = [domain_of(name) for name in names(graph)]
@@ -257,17 +261,17 @@ def test_transit_stub_policy_weights_keep_paths_in_their_domains():
             assert all(domain.startswith("T") for domain in crossed)
 
 
-def test_transit_stub_stubs_are_small_beside_the_backbone():
+def test_transit_stub_stubs_are_small_beside_the_backbone() -> None:
     graph = TransitStub(Level(3), Level(6), Level(8), 3).generate(random.Random(2))
     domains = [domain_of(name) for name in names(graph)]
-    lengths = {"S": [], "T": []}
+    lengths: dict[str, list[float]] = {"S": [], "T": []}
     for i, j, its in graph.edges(data=True):
         if domains[i] == domains[j]:
             lengths[domains[i][0]].append(its["length"])
     assert sum(lengths["S"]) / len(lengths["S"]) < sum(lengths["T"]) / len(lengths["T"]) / 2
 
 
-def test_transit_domains_are_drawn_with_the_parameters_of_transit_domains():
+def test_transit_domains_are_drawn_with_the_parameters_of_transit_domains() -> None:
     model = TransitStub(Level(4), Level(6, alpha=1.0), Level(6, alpha=0.4), 1)
     graph = model.generate(random.Random(8))
     domains = [domain_of(name) for name in names(graph)]
@@ -277,14 +281,14 @@ def test_transit_domains_are_drawn_with_the_parameters_of_transit_domains():
 
 
 @pytest.mark.parametrize("sizes", [(1, 1, 150, 4), (1, 2, 1, 60), (6, 6, 6, 2), (1, 40, 0, 0)])
-def test_transit_stub_finds_room_for_any_proportions(sizes):
+def test_transit_stub_finds_room_for_any_proportions(sizes: tuple[int, ...]) -> None:
     top, transit, stub, stubs = sizes
     model = TransitStub(Level(top), Level(transit), Level(stub or 1), stubs)
     graph = model.generate(random.Random(1))
     assert len(places(graph)) == len(graph) == model.nodes
 
 
-def test_transit_stub_gives_up_where_there_is_no_room():
+def test_transit_stub_gives_up_where_there_is_no_room() -> None:
     drawing = _Drawing(TransitStub(), random.Random(1))
     side = drawing.model.scales[0]
     drawing.points = [(x, y) for x in range(side) for y in range(side)]
@@ -292,14 +296,14 @@ def test_transit_stub_gives_up_where_there_is_no_room():
         drawing._near((0, 0), 3, 7)
 
 
-def test_the_example_of_the_ns_manual_has_two_hundred_nodes():
+def test_the_example_of_the_ns_manual_has_two_hundred_nodes() -> None:
     model = TransitStub(Level(1, alpha=1.0), Level(8, alpha=0.8), Level(6, alpha=0.5), 4)
     assert model.nodes == len(model.generate(random.Random(47))) == 200
 
 
 @pytest.mark.parametrize("model", [Hierarchical(), TransitStub()])
-def test_one_seed_one_graph(model):
-    def drawn(seed):
+def test_one_seed_one_graph(model: Model) -> None:
+    def drawn(seed: int) -> object:
         graph = model.generate(random.Random(seed))
         return sorted(graph.nodes(data="x")), sorted(graph.edges(data="length"))
 

@@ -3,26 +3,28 @@
 import json
 import math
 import random
+from typing import Any
 
 import networkx as nx
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from testbed.topologies import MODELS, OVERLAYS, Level, Links, TopologyError
+from testbed.topologies import Graph, Level, Links, TopologyError
 from testbed.topologies.textbook import SPACING
+from tests.topologies.registries import MODELS, OVERLAYS
 
 
-def network(links, nodes=30, seed=1):
-    graph = MODELS["waxman-2"](nodes).generate(random.Random(7))
+def network(links: Links, nodes: int = 30, seed: int = 1) -> Graph:
+    graph: Graph = MODELS["waxman-2"](nodes).generate(random.Random(7))
     links.apply(graph, random.Random(seed))
     return graph
 
 
-def values(graph, key):
+def values(graph: Graph, key: str) -> list[float]:
     return [its[key] for *_, its in sorted(graph.edges(data=True), key=lambda edge: edge[:2])]
 
 
-def test_defaults_are_those_of_the_paper():
+def test_defaults_are_those_of_the_paper() -> None:
     graph = network(Links())
     delays = values(graph, "delay_ns")
     assert all(type(delay) is int and 0 <= delay <= 1_000_000 for delay in delays)
@@ -32,7 +34,7 @@ def test_defaults_are_those_of_the_paper():
     assert set(values(graph, "loss")) == {0.0}
 
 
-def test_fixed_delay_and_the_other_figures():
+def test_fixed_delay_and_the_other_figures() -> None:
     graph = network(Links(delay_ms=2.5, bandwidth_mbit=0.5, queue_packets=20, loss=0.01))
     assert set(values(graph, "delay_ns")) == {2_500_000}
     assert set(values(graph, "bandwidth_bps")) == {500_000}
@@ -40,7 +42,7 @@ def test_fixed_delay_and_the_other_figures():
     assert set(values(graph, "loss")) == {0.01}
 
 
-def test_ranges_are_uniform_between_their_bounds():
+def test_ranges_are_uniform_between_their_bounds() -> None:
     graph = network(Links(delay_ms=(5.0, 7.0), bandwidth_mbit=(1.0, 100.0)), nodes=200)
     delays, speeds = values(graph, "delay_ns"), values(graph, "bandwidth_bps")
     assert min(delays) >= 5_000_000
@@ -52,18 +54,18 @@ def test_ranges_are_uniform_between_their_bounds():
     assert all(type(speed) is int for speed in speeds)
 
 
-def test_delay_from_distance():
+def test_delay_from_distance() -> None:
     graph = network(Links(delay_ms_per_unit=0.02))
     for *_, its in graph.edges(data=True):
         assert its["delay_ns"] == round(its["length"] * 20_000)
 
 
-def test_links_depend_on_the_seed_and_not_on_the_order_of_edges():
+def test_links_depend_on_the_seed_and_not_on_the_order_of_edges() -> None:
     links = Links(bandwidth_mbit=(1.0, 10.0))
     straight, again = network(links), network(links)
     assert values(straight, "delay_ns") == values(again, "delay_ns")
     assert values(straight, "delay_ns") != values(network(links, seed=2), "delay_ns")
-    turned = nx.Graph()
+    turned: Graph = nx.Graph()
     turned.add_nodes_from(straight.nodes(data=True))
     turned.add_edges_from((j, i, {"length": 1.0}) for i, j in reversed(list(straight.edges)))
     links.apply(turned, random.Random(1))
@@ -89,7 +91,7 @@ def test_links_depend_on_the_seed_and_not_on_the_order_of_edges():
         ({"loss": -0.1}, "loss = -0.1 "),
     ],
 )
-def test_wrong_links_are_named_with_their_range(given, words):
+def test_wrong_links_are_named_with_their_range(given: dict[str, Any], words: str) -> None:
     with pytest.raises(TopologyError, match=words):
         Links(**given)
 
@@ -102,7 +104,7 @@ TEXTBOOK = {
 
 
 @pytest.mark.parametrize("name", TEXTBOOK)
-def test_textbook_graphs(name):
+def test_textbook_graphs(name: str) -> None:
     given, expected = TEXTBOOK[name]
     graph = MODELS[name](**given).generate(random.Random(1))
     assert nx.utils.edges_equal(graph.edges, expected.edges)
@@ -113,7 +115,7 @@ def test_textbook_graphs(name):
         assert math.dist((a["x"], a["y"]), (b["x"], b["y"])) == pytest.approx(SPACING)
 
 
-def test_grid_is_numbered_row_by_row():
+def test_grid_is_numbered_row_by_row() -> None:
     graph = MODELS["grid"](rows=3, columns=4).generate(random.Random(1))
     assert len(graph) == MODELS["grid"](3, 4).nodes == 12
     for i, j in graph.edges:
@@ -132,17 +134,17 @@ def test_grid_is_numbered_row_by_row():
         ("grid", {"rows": 0, "columns": 9}, "rows = 0"),
     ],
 )
-def test_textbook_graphs_have_a_least_size(name, given, words):
+def test_textbook_graphs_have_a_least_size(name: str, given: dict[str, Any], words: str) -> None:
     with pytest.raises(TopologyError, match=words):
         MODELS[name](**given)
 
 
-def filled(kind, table):
+def filled(kind: Any, table: dict[str, Any]) -> Any:
     """Fill a class from a table as an experiment file does."""
     return TypeAdapter(kind).validate_json(json.dumps(table), strict=True, extra="forbid")
 
 
-def test_models_can_be_filled_from_tables():
+def test_models_can_be_filled_from_tables() -> None:
     assert filled(MODELS["waxman-2"], {"nodes": 50}).nodes == 50
     assert filled(MODELS["pure-random"], {"nodes": 9, "edge_probability": 1}).edge_probability == 1
     levels = [{"nodes": 3}, {"nodes": 4, "method": "waxman-1", "alpha": 1, "beta": 0.5}]
@@ -168,18 +170,18 @@ def test_models_can_be_filled_from_tables():
         (OVERLAYS["regular"], {"degree": 0}, "degree = 0 is out of range"),
     ],
 )
-def test_wrong_tables_are_refused(kind, table, words):
+def test_wrong_tables_are_refused(kind: Any, table: dict[str, Any], words: str) -> None:
     with pytest.raises(ValidationError, match=words):
         filled(kind, table)
 
 
 @pytest.mark.parametrize("registry", [MODELS, OVERLAYS])
-def test_registries_go_by_the_models_own_names(registry):
+def test_registries_go_by_the_models_own_names(registry: dict[str, Any]) -> None:
     assert all(kind.model == name for name, kind in registry.items())
     assert all(name == name.lower() and " " not in name for name in registry)
 
 
-def test_every_model_has_a_name_to_write_in_an_experiment():
+def test_every_model_has_a_name_to_write_in_an_experiment() -> None:
     assert set(MODELS) == {
         *("pure-random", "waxman-1", "waxman-2", "doar-leslie", "exponential", "locality"),
         *("hierarchical", "transit-stub", "line", "ring", "star", "grid", "file"),

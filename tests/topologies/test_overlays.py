@@ -5,29 +5,30 @@ import random
 import networkx as nx
 import pytest
 
-from testbed.topologies import OVERLAYS, TopologyError, describe
+from testbed.topologies import Figures, TopologyError, describe
 from testbed.topologies.hypercube import dimension, hypercube, hypercube_neighbours
+from tests.topologies.registries import OVERLAYS
 
 SIZES = range(2, 131)
 
 
 @pytest.fixture(scope="module")
-def figures():
+def figures() -> dict[int, Figures]:
     return {n: describe(hypercube(n)) for n in SIZES}
 
 
-def test_dimension():
+def test_dimension() -> None:
     assert [dimension(n) for n in (1, 2, 3, 4, 5, 8, 9, 16, 17)] == [1, 1, 2, 2, 3, 3, 4, 4, 5]
 
 
 @pytest.mark.parametrize("bits", range(1, 8))
-def test_a_power_of_two_gives_the_full_cube(bits):
+def test_a_power_of_two_gives_the_full_cube(bits: int) -> None:
     graph = hypercube(1 << bits)
     assert all((i ^ j).bit_count() == 1 for i, j in graph.edges)
     assert graph.number_of_edges() == bits << (bits - 1)
 
 
-def test_neighbours_are_mutual_and_never_oneself():
+def test_neighbours_are_mutual_and_never_oneself() -> None:
     for n in range(1, 131):
         around = [hypercube_neighbours(i, n) for i in range(n)]
         for i in range(n):
@@ -35,7 +36,7 @@ def test_neighbours_are_mutual_and_never_oneself():
             assert all(0 <= j < n and i in around[j] for j in around[i])
 
 
-def test_the_graph_is_the_full_cube_with_stand_ins():
+def test_the_graph_is_the_full_cube_with_stand_ins() -> None:
     for n in SIZES:
         top = 1 << (dimension(n) - 1)
         stand_in = [j if j < n else j - top for j in range(2 * top)]
@@ -47,7 +48,7 @@ def test_the_graph_is_the_full_cube_with_stand_ins():
         assert {frozenset(edge) for edge in hypercube(n).edges} == {e for e in joined if len(e) > 1}
 
 
-def test_degree_and_connectivity_are_guaranteed(figures):
+def test_degree_and_connectivity_are_guaranteed(figures: dict[int, Figures]) -> None:
     for n in SIZES:
         bits = dimension(n)
         full = n == 1 << bits or 4 * n >= 3 << bits
@@ -58,13 +59,15 @@ def test_degree_and_connectivity_are_guaranteed(figures):
         assert figures[n].diameter <= bits
 
 
-def test_the_greatest_degree_is_reached_where_one_node_is_missing(figures):
+def test_the_greatest_degree_is_reached_where_one_node_is_missing(
+    figures: dict[int, Figures],
+) -> None:
     for bits in range(3, 8):
         assert figures[(1 << bits) - 1].degree_max == 2 * bits - 2
 
 
 @pytest.mark.parametrize("n", [5, 7, 11, 17, 24, 33])
-def test_connectivity_agrees_with_networkx(n, figures):
+def test_connectivity_agrees_with_networkx(n: int, figures: dict[int, Figures]) -> None:
     assert nx.node_connectivity(hypercube(n)) == figures[n].node_connectivity
     assert nx.edge_connectivity(hypercube(n)) == figures[n].edge_connectivity
 
@@ -80,8 +83,15 @@ def test_connectivity_agrees_with_networkx(n, figures):
         (range(65, 129), (6, 7), (7, 12), (6.12, 7.20), (6, 7)),
     ],
 )
-def test_known_ranges(figures, sizes, least, greatest, mean, diameter):
-    def bounds(key):
+def test_known_ranges(
+    figures: dict[int, Figures],
+    sizes: range,
+    least: tuple[int, int],
+    greatest: tuple[int, int],
+    mean: tuple[float, float],
+    diameter: tuple[int, int],
+) -> None:
+    def bounds(key: str) -> tuple[float, float]:
         found = [getattr(figures[n], key) for n in sizes]
         return min(found), max(found)
 
@@ -101,7 +111,9 @@ def test_known_ranges(figures, sizes, least, greatest, mean, diameter):
         (600, 9, 12, 9.7, 9),
     ],
 )
-def test_known_values_at_the_sizes_of_the_paper(n, least, greatest, mean, diameter):
+def test_known_values_at_the_sizes_of_the_paper(
+    n: int, least: int, greatest: int, mean: float, diameter: int
+) -> None:
     its = describe(hypercube(n))
     assert (its.degree_min, its.degree_max) == (least, greatest)
     assert its.node_connectivity == least
@@ -112,13 +124,13 @@ def test_known_values_at_the_sizes_of_the_paper(n, least, greatest, mean, diamet
 @pytest.mark.parametrize(
     ("n", "sends"), [(100, 613), (200, 1425), (300, 2317), (400, 3249), (600, 5233)]
 )
-def test_sends_of_a_flooded_message(n, sends):
+def test_sends_of_a_flooded_message(n: int, sends: int) -> None:
     assert 2 * hypercube(n).number_of_edges() - (n - 1) == sends
 
 
 @pytest.mark.parametrize("name", sorted(OVERLAYS))
 @pytest.mark.parametrize("nodes", [5, 6, 16, 33, 100])
-def test_every_overlay_joins_all_processes(name, nodes):
+def test_every_overlay_joins_all_processes(name: str, nodes: int) -> None:
     graph = OVERLAYS[name]().generate(nodes, random.Random(1))
     assert sorted(graph) == list(range(nodes))
     assert nx.is_connected(graph)
@@ -127,7 +139,7 @@ def test_every_overlay_joins_all_processes(name, nodes):
 
 @pytest.mark.parametrize("name", sorted(set(OVERLAYS) - {"regular"}))
 @pytest.mark.parametrize("nodes", [1, 2, 3])
-def test_the_smallest_overlays(name, nodes):
+def test_the_smallest_overlays(name: str, nodes: int) -> None:
     graph = OVERLAYS[name]().generate(nodes, random.Random(1))
     assert sorted(graph) == list(range(nodes))
     assert nx.is_connected(graph)
@@ -135,7 +147,7 @@ def test_the_smallest_overlays(name, nodes):
         OVERLAYS[name]().generate(0, random.Random(1))
 
 
-def test_ring_tree_and_complete_are_what_they_say():
+def test_ring_tree_and_complete_are_what_they_say() -> None:
     rng = random.Random(1)
     ring = OVERLAYS["ring"]().generate(7, rng)
     assert set(dict(ring.degree).values()) == {2}
@@ -145,8 +157,8 @@ def test_ring_tree_and_complete_are_what_they_say():
     assert OVERLAYS["complete"]().generate(7, rng).number_of_edges() == 21
 
 
-def test_regular_has_equal_degrees_and_goes_by_its_seed():
-    def drawn(seed):
+def test_regular_has_equal_degrees_and_goes_by_its_seed() -> None:
+    def drawn(seed: int) -> object:
         return sorted(OVERLAYS["regular"](degree=3).generate(40, random.Random(seed)).edges)
 
     graph = OVERLAYS["regular"](degree=3).generate(40, random.Random(1))
@@ -163,19 +175,19 @@ def test_regular_has_equal_degrees_and_goes_by_its_seed():
         (1, 4, "degree = 1 .*at least 2"),
     ],
 )
-def test_impossible_regular_graphs(degree, nodes, words):
+def test_impossible_regular_graphs(degree: int, nodes: int, words: str) -> None:
     with pytest.raises(TopologyError, match=words):
         OVERLAYS["regular"](degree=degree).generate(nodes, random.Random(1))
 
 
-def test_a_regular_graph_that_never_connects_is_given_up(monkeypatch):
+def test_a_regular_graph_that_never_connects_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = nx.disjoint_union(nx.cycle_graph(3), nx.cycle_graph(3))
     monkeypatch.setattr(nx, "random_regular_graph", lambda *_, **__: pairs)
     with pytest.raises(TopologyError, match=r"nodes = 6 and degree = 2 .*degree = 3 or more"):
         OVERLAYS["regular"](degree=2).generate(6, random.Random(1))
 
 
-def test_a_regular_graph_in_pieces_is_drawn_again(monkeypatch):
+def test_a_regular_graph_in_pieces_is_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
     pieces = nx.disjoint_union(nx.cycle_graph(3), nx.cycle_graph(3))
     draws = iter([pieces, nx.cycle_graph(6)])
     monkeypatch.setattr(nx, "random_regular_graph", lambda *_, **__: next(draws))

@@ -2,7 +2,9 @@
 
 import random
 import time
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from typing import Any, cast
 
 import networkx as nx
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from testbed.topologies import (
-    MODELS,
+    Graph,
     Links,
     TopologyError,
     children,
@@ -18,12 +20,14 @@ from testbed.topologies import (
     shortest_path_tree,
     shortest_path_trees,
 )
+from testbed.topologies.routing import Metric
+from tests.topologies.registries import MODELS
 
-METRICS = ("hops", "delay")
+METRICS: tuple[Metric, ...] = ("hops", "delay")
 
 
 @st.composite
-def networks(draw):
+def networks(draw: st.DrawFn) -> Graph:
     """A connected graph whose delays are few and small, so that ties abound, and zeros occur."""
     nodes = draw(st.integers(1, 14))
     delay = st.integers(0, 3)
@@ -35,20 +39,20 @@ def networks(draw):
     return built(nodes, edges.items())
 
 
-def built(nodes, edges):
-    graph = nx.empty_graph(nodes)
+def built(nodes: int, edges: Iterable[tuple[tuple[int, int], int]]) -> Graph:
+    graph: Graph = nx.empty_graph(nodes)
     graph.add_edges_from((i, j, {"delay_ns": delay}) for (i, j), delay in edges)
     return graph
 
 
-def cost(graph, way, metric):
+def cost(graph: Graph, way: Sequence[int], metric: Metric) -> int:
     steps = list(pairwise(way))
     return len(steps) if metric == "hops" else sum(graph.edges[s]["delay_ns"] for s in steps)
 
 
 @settings(max_examples=150, deadline=None)
 @given(networks(), st.sampled_from(METRICS))
-def test_paths_are_as_short_as_networkx_says(graph, metric):
+def test_paths_are_as_short_as_networkx_says(graph: Graph, metric: Metric) -> None:
     weight = None if metric == "hops" else "delay_ns"
     for root, tree in enumerate(shortest_path_trees(graph, metric)):
         expected = nx.single_source_dijkstra_path_length(
@@ -65,10 +69,10 @@ def test_paths_are_as_short_as_networkx_says(graph, metric):
 
 @settings(max_examples=150, deadline=None)
 @given(networks(), st.sampled_from(METRICS))
-def test_among_equal_parents_the_smallest_is_taken(graph, metric):
+def test_among_equal_parents_the_smallest_is_taken(graph: Graph, metric: Metric) -> None:
     for root, tree in enumerate(shortest_path_trees(graph, metric)):
 
-        def rank(way):
+        def rank(way: Sequence[int]) -> tuple[float, int]:
             return cost(graph, way, metric), len(way)
 
         for node in set(graph) - {root}:
@@ -83,7 +87,9 @@ def test_among_equal_parents_the_smallest_is_taken(graph, metric):
 
 @settings(max_examples=100, deadline=None)
 @given(networks(), st.sampled_from(METRICS), st.randoms(use_true_random=False))
-def test_the_order_of_edges_does_not_matter(graph, metric, rng):
+def test_the_order_of_edges_does_not_matter(
+    graph: Graph, metric: Metric, rng: random.Random
+) -> None:
     edges = [((i, j), its["delay_ns"]) for i, j, its in graph.edges(data=True)]
     rng.shuffle(edges)
     turned = [((j, i) if rng.random() < 0.5 else (i, j), delay) for (i, j), delay in edges]
@@ -93,7 +99,7 @@ def test_the_order_of_edges_does_not_matter(graph, metric, rng):
 
 @settings(max_examples=60, deadline=None)
 @given(networks(), st.sampled_from(METRICS))
-def test_hop_by_hop_forwarding_follows_the_path(graph, metric):
+def test_hop_by_hop_forwarding_follows_the_path(graph: Graph, metric: Metric) -> None:
     trees = shortest_path_trees(graph, metric)
     for target, tree in enumerate(trees):
         assert tree == shortest_path_tree(graph, target, metric)
@@ -105,7 +111,7 @@ def test_hop_by_hop_forwarding_follows_the_path(graph, metric):
 
 @settings(max_examples=60, deadline=None)
 @given(networks(), st.sampled_from(METRICS))
-def test_a_multicast_reaches_everybody_once(graph, metric):
+def test_a_multicast_reaches_everybody_once(graph: Graph, metric: Metric) -> None:
     for source in graph:
         tree = shortest_path_tree(graph, source, metric)
         below = children(tree)
@@ -119,7 +125,7 @@ def test_a_multicast_reaches_everybody_once(graph, metric):
         assert sorted(reached) == sorted(graph)
 
 
-def test_ties_by_hand():
+def test_ties_by_hand() -> None:
     #  1   both 1 and 2 lead from 3 to 0; the smaller is taken, also if it was entered last
     diamond = built(4, [((2, 3), 1), ((0, 2), 1), ((1, 3), 1), ((0, 1), 1)])
     assert shortest_path_tree(diamond, 0, "hops") == [0, 0, 0, 1]
@@ -131,13 +137,12 @@ def test_ties_by_hand():
     assert shortest_path_tree(diamond, 0, "hops") == [0, 0, 0, 1]
 
 
-def test_links_without_delay_make_no_cycles_and_no_detours():
-    graph = nx.complete_graph(6)
-    nx.set_edge_attributes(graph, 0, "delay_ns")
+def test_links_without_delay_make_no_cycles_and_no_detours() -> None:
+    graph = built(6, ((edge, 0) for edge in nx.complete_graph(6).edges))
     assert shortest_path_tree(graph, 4, "delay") == [4] * 6
 
 
-def test_what_cannot_be_reached_is_marked():
+def test_what_cannot_be_reached_is_marked() -> None:
     graph = built(4, [((0, 1), 1), ((2, 3), 1)])
     for metric in METRICS:
         tree = shortest_path_tree(graph, 0, metric)
@@ -147,14 +152,14 @@ def test_what_cannot_be_reached_is_marked():
             path(tree, 3)
 
 
-def test_kind_errors():
+def test_kind_errors() -> None:
     with pytest.raises(TopologyError, match=r"root = 9 .*0 to 2"):
         shortest_path_tree(nx.path_graph(3), 9)
     with pytest.raises(TopologyError, match="'length' is unknown: it must be hops or delay"):
-        shortest_path_tree(nx.path_graph(3), 0, "length")
+        shortest_path_tree(nx.path_graph(3), 0, cast(Any, "length"))
 
 
-def test_six_hundred_trees_are_quick():
+def test_six_hundred_trees_are_quick() -> None:
     graph = MODELS["pure-random"](600, 0.02).generate(random.Random(1))
     Links().apply(graph, random.Random(1))
     start = time.process_time()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from testbed.engines.needs import require_emulation
 from testbed.experiment import Scenario
 from testbed.progress import Progress
 from testbed.runs.directory import RunDirectory
@@ -12,6 +13,9 @@ from testbed.topologies.channels import ExponentialChannels
 
 class Emulation:
     """What every engine refuses that emulates the network with real packets."""
+
+    def __init__(self) -> None:
+        require_emulation()
 
     def refuses(self, scenario: Scenario) -> str | None:
         """Packets without headers, and channels that are no links."""

@@ -29,6 +29,7 @@ class VirtualEngine(Emulation):
     """The mininet engine in a guest of its own, without root, in exact virtual time or in real time."""
 
     def __init__(self, virtual: bool = True) -> None:
+        super().__init__()
         self.virtual = virtual
 
     def run(

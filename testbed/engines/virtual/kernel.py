@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.engines.virtual.errors import KernelNotBuiltError
+from testbed.errors import SETUP
 
 _SOURCES = Path(__file__).parent
 
@@ -40,8 +41,7 @@ def find_kernel(cache: Path | None = None) -> Kernel:
     newest = max(kernels, key=lambda path: path.stat().st_mtime, default=None)
     if newest is None or not (helpers / "init").exists():
         raise KernelNotBuiltError(
-            f"The virtual-time kernel is not built (nothing that fits in {cache}): "
-            "run scripts/setup."
+            f"The virtual-time kernel is not built (nothing that fits in {cache}): {SETUP}."
         )
     return Kernel(newest, helpers / "init", helpers / "guard", newest.with_name("symbols"))
 

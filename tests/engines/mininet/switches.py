@@ -3,6 +3,7 @@
 import socket
 import struct
 import threading
+from collections.abc import Set
 from contextlib import suppress
 from typing import Self
 
@@ -17,7 +18,9 @@ LINK_DOWN = 1
 class PretendedSwitch:
     """Connects to a controller, answers it, and counts what it is told."""
 
-    def __init__(self, controller: int, dpid: int, ports: int, *, down: set[int] = frozenset()):
+    def __init__(
+        self, controller: int, dpid: int, ports: int, *, down: Set[int] = frozenset()
+    ) -> None:
         self.dpid, self.ports, self.down = dpid, ports, set(down)
         self.told: list[int] = []
         """The types of the messages that came."""

@@ -19,6 +19,7 @@ from testbed.engines.mininet.controller.controller import Controller, Controller
 from testbed.engines.mininet.controller.process import REROUTES, Library
 from tests.engines.mininet.switches import FLOW_MOD, GROUP_MOD, PretendedSwitch
 
+LISTEN = "0A"  # as /proc/net/tcp writes a state
 LIBRARIES = [
     pytest.param(
         name, marks=pytest.mark.skipif(find_spec(package) is None, reason=f"no {name} here")
@@ -176,8 +177,10 @@ def test_a_port_in_use_is_named(library: Library, network: Path) -> None:
 def test_only_this_machine_can_connect(network: Path) -> None:
     with started(network) as controller:
         listening = Path(f"/proc/{controller.pid}/net/tcp").read_text().splitlines()
-        local = [line.split()[1] for line in listening if f":{controller.port:04X} " in line]
-        assert local == [f"0100007F:{controller.port:04X}"]
+        rows = [line.split()[1:4] for line in listening]
+        local = [local for local, _, state in rows if state == LISTEN]
+        ours = [address for address in local if address.endswith(f":{controller.port:04X}")]
+        assert ours == [f"0100007F:{controller.port:04X}"]
 
 
 @pytest.mark.parametrize(
@@ -224,7 +227,7 @@ def test_the_command_line_says_the_same_with_status_2(network: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         command = [sys.executable, "-m", "testbed.engines.mininet.controller.process"]
-        files = ["--network", network, "--directory", network.parent]
+        files = ["--network", str(network), "--directory", str(network.parent)]
         finished = subprocess.run(
             [*command, *files, "--port", str(port)], capture_output=True, text=True, check=False
         )

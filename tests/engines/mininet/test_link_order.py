@@ -61,7 +61,7 @@ needs_root = pytest.mark.skipif(
 
 IN_A_NAMESPACE = """
 import os
-from testbed.engines.mininet import namespaces, netlink, receivers
+from testbed.engines.mininet.kernel import namespaces, netlink, steering
 home = namespaces.enter_fresh()
 ends = [netlink.End(f"port{i}", 100 + i, f"02:00:00:00:00:0{i}", home) for i in range(4)]
 with netlink.Netlink() as kernel:

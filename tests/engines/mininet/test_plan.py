@@ -4,6 +4,8 @@ import importlib.util
 import os
 import shutil
 import struct
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +18,7 @@ from testbed.errors import UserError
 #   0 — 1
 #   | ╲ |
 #   3   2
-SQUARE = {
+SQUARE: dict[str, Any] = {
     "nodes": [{"id": node, "x": 0.5} for node in range(4)],
     "links": [
         {
@@ -34,7 +36,7 @@ SQUARE = {
 }
 
 
-def test_addresses_are_as_documented():
+def test_addresses_are_as_documented() -> None:
     assert names.host_ip(0) == "10.0.0.1"
     assert names.host_ip(255) == "10.0.1.0"
     assert names.host_mac(0) == "02:00:00:00:00:01"
@@ -43,7 +45,7 @@ def test_addresses_are_as_documented():
     assert (names.host_interface(7), names.switch_interface(7, 3)) == ("h7-eth0", "s7-eth3")
 
 
-def test_no_two_things_share_an_address_or_a_long_name():
+def test_no_two_things_share_an_address_or_a_long_name() -> None:
     nodes = range(names.MOST_NODES)
     ips = {names.host_ip(node) for node in nodes} | {names.GATEWAY_IP, names.MULTICAST_IP}
     macs = {names.host_mac(node) for node in nodes} | {names.GATEWAY_MAC}
@@ -52,12 +54,12 @@ def test_no_two_things_share_an_address_or_a_long_name():
     assert len(names.switch_interface(nodes[-1], 9999)) <= 15  # the kernel's limit
 
 
-def test_ports_follow_the_neighbours_numbers():
+def test_ports_follow_the_neighbours_numbers() -> None:
     plan = build(SQUARE)
     assert plan.ports == [{1: 2, 2: 3, 3: 4}, {0: 2, 2: 3}, {0: 2, 1: 3}, {0: 2}]
 
 
-def test_a_captured_packets_link_can_be_told():
+def test_a_captured_packets_link_can_be_told() -> None:
     plan = build(SQUARE)
     assert plan.arrivals["s0-eth1"] == (None, 0)
     assert plan.arrivals["s0-eth3"] == (2, 0)
@@ -67,7 +69,7 @@ def test_a_captured_packets_link_can_be_told():
     assert len(set(plan.indexes.values())) == 12
 
 
-def test_each_link_has_two_directions():
+def test_each_link_has_two_directions() -> None:
     directions = list(build(SQUARE).directions())
     assert [(out, into) for out, into, _ in directions[:2]] == [
         ("s0-eth3", "s2-eth2"),
@@ -89,7 +91,7 @@ def test_each_link_has_two_directions():
         ({"nodes": [{"id": node} for node in range(70_000)]}, "too many"),
     ],
 )
-def test_what_cannot_be_built_is_told(change, sentence):
+def test_what_cannot_be_built_is_told(change: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
         build(SQUARE | change)
 
@@ -105,25 +107,25 @@ def test_what_cannot_be_built_is_told(change, sentence):
         PlannedLink(0, 1, 1, 10**12 + 1, queue_packets=7, loss=0.5),
     ],
 )
-def test_a_queue_reads_back_as_it_was_set(link):
+def test_a_queue_reads_back_as_it_was_set(link: PlannedLink) -> None:
     wanted = netem.queues(link)
     assert {handle: netem.decode(netem.encode(one)) for handle, one in wanted.items()} == wanted
     assert sum(one.delay_ns for one in wanted.values()) == link.delay_ns
 
 
-def test_a_limited_queue_has_room_for_those_that_wait_and_the_one_that_is_sent():
+def test_a_limited_queue_has_room_for_those_that_wait_and_the_one_that_is_sent() -> None:
     outer, inner = netem.queues(PlannedLink(0, 1, 500, 10**7, queue_packets=7)).values()
     assert (outer.delay_ns, outer.rate) == (500, 0)
     assert (inner.delay_ns, inner.rate, inner.limit) == (0, 1_250_000, 8)
 
 
-def test_attributes_are_padded_and_come_back():
+def test_attributes_are_padded_and_come_back() -> None:
     data = netlink.attribute(1, "abc") + netlink.attribute(2, 7) + netlink.attribute(3, b"12345")
     assert len(data) == 8 + 8 + 12
     assert netlink.attributes(data) == {1: b"abc\0", 2: struct.pack("=I", 7), 3: b"12345"}
 
 
-def test_a_bridge_is_made_with_its_ports_where_they_were_asked_for():
+def test_a_bridge_is_made_with_its_ports_where_they_were_asked_for() -> None:
     settings = openvswitch.Settings("tcp:127.0.0.1:6653")
     text = " ".join(openvswitch.bridge_arguments("s7", 8, {"s7-eth1": 1, "s7-eth2": 2}, settings))
     assert "add-br s7 -- set bridge s7 datapath_type=system" in text
@@ -132,31 +134,35 @@ def test_a_bridge_is_made_with_its_ports_where_they_were_asked_for():
     assert 'target="tcp:127.0.0.1:6653"' in text
 
 
-def test_without_root_nothing_is_tried(monkeypatch):
+def test_without_root_nothing_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(UserError, match="needs root: run with sudo"):
         machine.check()
 
 
 @pytest.fixture
-def as_root(monkeypatch):
+def as_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
 
 
-def test_without_mininet_the_way_to_it_is_told(as_root, monkeypatch):
+def test_without_mininet_the_way_to_it_is_told(
+    as_root: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(UserError, match="apt-get install mininet"):
         machine.check()
 
 
-def test_without_open_vswitch_the_way_to_it_is_told(as_root, monkeypatch, tmp_path):
+def test_without_open_vswitch_the_way_to_it_is_told(
+    as_root: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UserError, match="apt-get install openvswitch-switch"):
         machine.check()
 
 
-def test_without_netem_the_way_out_is_told(as_root, monkeypatch):
+def test_without_netem_the_way_out_is_told(as_root: None, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(self: object, requests: object) -> None:
         raise netlink.NetlinkError(2, "cannot set the queue of lo: No such file or directory")
 
@@ -169,5 +175,5 @@ def test_without_netem_the_way_out_is_told(as_root, monkeypatch):
         machine.check()
 
 
-def test_the_plan_needs_no_links():
+def test_the_plan_needs_no_links() -> None:
     assert Plan(1, ()).arrivals == {"s0-eth1": (None, 0)}

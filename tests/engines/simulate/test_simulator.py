@@ -19,13 +19,14 @@ from testbed.experiment import Experiment, Network, Scenario, build_network, par
 from testbed.protocols import CancelTimer, Count, Deliver, Effects, Message, Protocol, SetTimer
 from testbed.run import Run, run_experiment
 from testbed.runs.events import EventLog
+from testbed.topologies import Graph
 
 MS = 1_000_000
 SIZES = (2, 3, 5, 16, 33, 64, 100)
 
 
-def line(nodes: int, delay_ms: float = 1.0, mbit: float = 10.0, queue: int = 0) -> nx.Graph:
-    graph = nx.path_graph(nodes)
+def line(nodes: int, delay_ms: float = 1.0, mbit: float = 10.0, queue: int = 0) -> Graph:
+    graph: Graph = nx.path_graph(nodes)
     attributes = {
         "delay_ns": round(delay_ms * MS),
         "bandwidth_bps": round(mbit * 1e6),
@@ -40,7 +41,7 @@ def line(nodes: int, delay_ms: float = 1.0, mbit: float = 10.0, queue: int = 0) 
 class Wire:
     """A simulated network whose receptions are written down."""
 
-    def __init__(self, graph: nx.Graph, **settings: Any) -> None:
+    def __init__(self, graph: Graph, **settings: Any) -> None:
         self.received: list[tuple[int, int, int]] = []
         defaults: dict[str, Any] = {"metric": "hops", "framing": "udp", "mtu": 1500}
         self.network = SimulatedNetwork(

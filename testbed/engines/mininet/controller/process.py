@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn, get_args
 
 from testbed.engines.mininet.plan import Plan, build
-from testbed.errors import UserError
+from testbed.errors import UserError, installing
 from testbed.topologies.routing import Metric
 
 Library = Literal["ryu", "os-ken"]
@@ -70,7 +70,8 @@ def _serve(plan: Plan, options: argparse.Namespace) -> NoReturn:
         from testbed.engines.mininet.controller import openflow
         from testbed.engines.mininet.controller.router import Router
     except ImportError as error:
-        raise UserError(f"{options.library} cannot be used ({error}): run scripts/setup") from error
+        remedy = installing("emulation")
+        raise UserError(f"{options.library} cannot be used ({error}): {remedy}") from error
     listener = _listen(openflow.hub, options.port)
     metric: Metric = options.metric
     openflow.start(Router, plan, metric, options.directory / REROUTES, report)

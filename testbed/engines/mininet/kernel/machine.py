@@ -33,11 +33,7 @@ _log = logging.getLogger(__name__)
 
 def check() -> None:
     """Raise UserError if this machine cannot have an emulated network."""
-    for ability in (needs.root(), needs.mininet(), needs.openvswitch()):
-        if not ability.ok:
-            raise UserError(
-                f"an emulated network needs {ability.name}: {ability.remedy}, or use another engine"
-            )
+    needs.require_emulation(needs.root())
     with namespaces.returning():
         os.close(namespaces.enter_fresh())
         try:

@@ -1,0 +1,125 @@
+"""What people see of an exploration: the diagram, the command's sentences and its JSON."""
+
+import argparse
+import json
+
+import pytest
+
+from testbed.commands import explore as command
+from testbed.errors import UserError
+from testbed.explore import explore
+from testbed.explore.diagram import Diagram
+from testbed.protocols.broken import BROKEN
+from testbed.protocols.broken.timestamp import Impatient
+from tests.explore.odd_protocols import (
+    RESTING,
+    NewestOnly,
+)
+
+TRIANGLE = """\
+process 0 ━━●a━━━━━━━━━━━━━━━━━━━━━
+             ├──┐
+             └──┼─────────────┐
+process 1 ━━━━━━▼a✓━━●b━━━━━━━┿━━━━
+                      └──┐    │
+process 2 ━━━━━━━━━━━━━━━▼b✗━━▼a✓━━"""
+
+
+def test_the_relay_triangle_is_drawn() -> None:
+    example = explore(Impatient, 3, 4).counter_example
+    assert example is not None
+    diagram = Diagram(3, example)
+    assert "\n".join(str(line).rstrip() for line in diagram.lines()) == TRIANGLE
+    letters, signs = diagram.legend()
+    assert letters == "a = m(0,1), b = m(1,1)"
+    assert "✗ delivered wrongly" in signs
+    assert "never" not in signs
+
+
+@pytest.mark.parametrize("name", sorted(RESTING))
+def test_a_diagram_fits_the_terminal(name: str) -> None:
+    example = explore(BROKEN[name], 3, 3).counter_example
+    assert example is not None
+    assert all(len(line) <= 100 for line in Diagram(3, example).lines(100))
+    narrow = list(Diagram(3, example).lines(36))
+    assert all(len(line) <= 36 for line in narrow)
+    assert sum(str(line).startswith("process 0") for line in narrow) >= 1
+
+
+def run(*arguments: str) -> int:
+    parser = argparse.ArgumentParser()
+    command.add_parser(parser.add_subparsers())
+    options = parser.parse_args(["explore", *arguments])
+    return int(options.command(options))
+
+
+def test_the_command_says_how_much_was_covered(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--protocol", "timestamp", "--nodes", "2", "--messages", "3") == 0
+    out = capsys.readouterr().out
+    assert "timestamp: 2 processes, up to 3 messages, FIFO channels" in out
+    assert "valid: complete; all 100 schedules are right (49 states, 92 steps)" in out
+
+
+def test_the_command_says_where_messages_go(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--protocol", "rst", "--messages", "1", "--json") == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["to"], result["schedules"]) == ("sets", 18)
+    assert run("--protocol", "rst", "--messages", "1") == 0
+    assert "rst: 3 processes, 1 message to any others or to all, FIFO" in capsys.readouterr().out
+    assert run("--protocol", "rst", "--messages", "1", "--no-subsets") == 0
+    assert "rst: 3 processes, 1 message, FIFO" in capsys.readouterr().out
+
+
+def test_json_names_the_destinations() -> None:
+    result = command.to_json(explore(NewestOnly, 3, 3))
+    events = [event for m in result["counter_example"]["moments"] for event in m["events"]]
+    assert [event for event in events if event[0] == "send"] == [
+        ["send", 0, 1, [1]],
+        ["send", 0, 2, [2]],
+        ["send", 2, 1, [1]],
+    ]
+
+
+def test_the_command_draws_a_counter_example(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--protocol", "broken-impatient") == 1
+    out = capsys.readouterr().out
+    assert "invalid: process 2 delivers m(1,1) without m(0,1)" in out
+    assert TRIANGLE.splitlines()[-1] in out
+    assert "the oracle: node 2 delivered m(1,1) before m(0,1), but" in out
+
+
+def test_the_command_admits_what_it_has_not_tried(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--protocol", "overlay", "--limit", "500") == 2
+    assert "unknown: incomplete" in capsys.readouterr().out
+
+
+def test_the_command_speaks_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--protocol", "broken-merge", "--no-answers", "--json") == 1
+    result = json.loads(capsys.readouterr().out)
+    assert (result["protocol"], result["verdict"]) == ("broken-merge", "invalid")
+    assert not result["answers"]
+    example = result["counter_example"]
+    assert example["moments"][0]["events"] == [["send", 0, 1, None], ["deliver", 0, 1]]
+    assert example["verdict"]["verdict"] == "invalid"
+    assert example["oracle"][0].startswith("node 2 delivered m(1,1) but never m(0,1)")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--protocol", "overly"], "protocol overly: there is no such protocol; did you mean"),
+        (["--protocol", "?"], "known are"),
+        (["--protocol", "overlay", "--nodes", "1"], "--nodes 1: must be at least 2"),
+        (["--protocol", "overlay", "--messages", "0"], "--messages 0: must be at least 1"),
+        (["--protocol", "overlay", "--limit", "0"], "--limit 0: must be at least 1"),
+    ],
+)
+def test_bad_input_is_told_in_a_sentence(arguments: list[str], sentence: str) -> None:
+    with pytest.raises(UserError) as error:
+        run(*arguments)
+    assert sentence in str(error.value)
+
+
+def test_a_protocol_that_may_lose_messages_is_not_explored() -> None:
+    with pytest.raises(UserError, match="cluster may lose messages"):
+        command.command(argparse.Namespace(protocol="cluster"))
