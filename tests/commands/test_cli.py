@@ -245,7 +245,7 @@ def full_disk(_: Path) -> Any:
 def test_ctrl_c_ends_a_run_cleanly(tmp_path: Path) -> None:
     file = tmp_path / "long.toml"
     long = {**SMALL, "name": "long", "protocol": {"name": "overlay"}}
-    long["workload"] = {"model": "bursts", "senders": 8, "duration_ms": 100_000.0}
+    long["workload"] = {"model": "bursts", "senders": 8, "duration_ms": 2_000.0}
     long["topology"] = {**SMALL["topology"], "nodes": 64}
     file.write_text(tomli_w.dumps(long))
     with subprocess.Popen(
