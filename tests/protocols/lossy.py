@@ -11,11 +11,10 @@ from testbed.check import Verdict, check_events
 from testbed.node import Node
 from testbed.node.meter import Meter
 from testbed.protocols import Deliver, Effects, Message, Multicast, Place, Protocol, Send
-from testbed.protocols.channel import Reliable
-from testbed.protocols.channel.reliable import Connection
+from testbed.protocols.channel.reliable import Connection, Reliable
 from testbed.protocols.channel.segments import Segment
 from testbed.workloads import Bursts, Workload
-from tests.protocols.channels import MemoryLog
+from tests.world import MemoryLog
 
 MS = 1_000_000
 TO_ALL = 255
@@ -93,7 +92,7 @@ class Lossy:
     def _node(self, me: int, incarnation: int) -> Node:
         place = Place(me, self.processes, self.neighbours(me), incarnation=incarnation)
         reliable = Reliable(self.inner(place), self.settings)
-        return Node(reliable, self.workload, self, self.log, self.meter)  # type: ignore[arg-type]
+        return Node(reliable, self.workload, self, self.log, self.meter)
 
     def channel(self, node: int) -> Reliable:
         protocol = self.nodes[node].protocol

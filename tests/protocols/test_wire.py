@@ -1,5 +1,7 @@
 """The wire format: what is accounted is what is sent, and strange bytes are only ever refused."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -34,7 +36,7 @@ PROCESS = st.integers(0, PROCESSES - 1)
 def messages(draw: st.DrawFn, protocol: type[Protocol]) -> Message:
     """A message of each kind that the protocol has."""
     kind = draw(st.sampled_from(protocol.messages))
-    common = {
+    common: dict[str, Any] = {
         "source": draw(PROCESS),
         "seq": draw(U32),
         "payload": draw(st.binary(max_size=60)),
@@ -84,7 +86,7 @@ EIDS = st.tuples(U32, U32)
 
 
 @st.composite
-def stamps(draw: st.DrawFn) -> dict[str, object]:
+def stamps(draw: st.DrawFn) -> dict[str, Any]:
     """A ticket, and a vector in which it has sent something."""
     t = np.array(draw(st.lists(U32, min_size=1, max_size=4)), np.int64)
     ticket = draw(st.integers(0, len(t) - 1))
