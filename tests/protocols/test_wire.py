@@ -65,7 +65,8 @@ def messages(draw: st.DrawFn, protocol: type[Protocol]) -> Message:
     if kind is Recover:
         return Recover(**common, eids=tuple(EventId(*e) for e in draw(st.lists(EIDS, max_size=3))))
     if issubclass(kind, WordMessage):
-        return kind(**common, **{name: draw(values(form)) for name, form in kind.forms.items()})
+        common |= {name: draw(values(form)) for name, form in kind.forms.items()}
+        return kind(**common)
     assert kind is Message
     return Message(**common)
 
