@@ -196,6 +196,14 @@ class World(Runtime, Application, Generic[P]):
         for do in self.paused.pop(node, ()):
             self.act(node, do)
 
+    def join(self, node: int) -> None:
+        """An application wants its process to be a member."""
+        self.act(node, Node.join)
+
+    def leave(self, node: int) -> None:
+        """An application wants its process to be a member no longer."""
+        self.act(node, Node.leave)
+
     def part(self, *islands: Iterable[int]) -> None:
         """Cut the network into these islands and the rest; without islands it is whole."""
         island = {node: number for number, nodes in enumerate(islands) for node in nodes}
