@@ -54,6 +54,7 @@ def hand_over(run: Rounds) -> None:
     """A ticket goes to a process that has none: with its last number, or with a new epoch."""
     owner = run.rng.choice([p for p in run.protocols if p.ticket is not None])
     heir = run.rng.choice([p for p in run.protocols if p.ticket is None])
+    assert owner.ticket is not None
     epoch, last = divmod(owner.seq, EPOCH)
     if run.rng.random() < 0.3:
         epoch, last = epoch + 1, 0
