@@ -2,6 +2,7 @@
 
 import random
 import struct
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
@@ -24,27 +25,27 @@ M22, M23 = MessageId(2, 1), MessageId(2, 2)
 M33, M62 = MessageId(3, 1), MessageId(6, 1)
 NONE: set[int] = set()
 
-# (process, message, its destinations if the event is its send), the log after the event
-FIGURE_1 = [
-    ((5, M51, {4, 6}), {M51: {4, 6}}),
-    ((4, M51), {M51: {6}}),
-    ((6, M51), {M51: {4}}),
-    ((4, M42, {2, 3}), {M51: {6}, M42: {2, 3}}),
-    ((2, M42), {M51: {6}, M42: {3}}),
-    ((3, M42), {M51: {6}, M42: {2}}),
-    ((2, M22, {1}), {M51: {6}, M42: {3}, M22: {1}}),
-    ((2, M23, {1}), {M51: {6}, M42: {3}, M23: {1}}),
-    ((6, M62, {1}), {M51: {4}, M62: {1}}),
-    ((4, M43, {3, 6}), {M51: NONE, M42: {2}, M43: {3, 6}}),
-    ((1, M22), {M51: {6}, M42: {3}, M22: NONE}),
-    ((1, M62), {M51: NONE, M42: {3}, M22: NONE, M62: NONE}),
-    ((1, M23), {M51: NONE, M42: {3}, M23: NONE, M62: NONE}),
-    ((3, M43), {M51: NONE, M42: {2}, M43: {6}}),
-    ((3, M33, {2}), {M51: NONE, M43: {6}, M33: {2}}),
-    ((2, M33), {M51: NONE, M43: {6}, M23: {1}, M33: NONE}),
-    ((6, M43), {M51: NONE, M42: {2}, M43: {3}, M62: {1}}),
-    ((5, M52, {6}), {M51: {4}, M52: {6}}),
-    ((6, M52), {M52: NONE, M42: {2}, M43: {3}, M62: {1}}),
+# process, message, its destinations if the event is its send, the log after the event
+FIGURE_1: list[tuple[int, MessageId, set[int] | None, dict[MessageId, set[int]]]] = [
+    (5, M51, {4, 6}, {M51: {4, 6}}),
+    (4, M51, None, {M51: {6}}),
+    (6, M51, None, {M51: {4}}),
+    (4, M42, {2, 3}, {M51: {6}, M42: {2, 3}}),
+    (2, M42, None, {M51: {6}, M42: {3}}),
+    (3, M42, None, {M51: {6}, M42: {2}}),
+    (2, M22, {1}, {M51: {6}, M42: {3}, M22: {1}}),
+    (2, M23, {1}, {M51: {6}, M42: {3}, M23: {1}}),
+    (6, M62, {1}, {M51: {4}, M62: {1}}),
+    (4, M43, {3, 6}, {M51: NONE, M42: {2}, M43: {3, 6}}),
+    (1, M22, None, {M51: {6}, M42: {3}, M22: NONE}),
+    (1, M62, None, {M51: NONE, M42: {3}, M22: NONE, M62: NONE}),
+    (1, M23, None, {M51: NONE, M42: {3}, M23: NONE, M62: NONE}),
+    (3, M43, None, {M51: NONE, M42: {2}, M43: {6}}),
+    (3, M33, {2}, {M51: NONE, M43: {6}, M33: {2}}),
+    (2, M33, None, {M51: NONE, M43: {6}, M23: {1}, M33: NONE}),
+    (6, M43, None, {M51: NONE, M42: {2}, M43: {3}, M62: {1}}),
+    (5, M52, {6}, {M51: {4}, M52: {6}}),
+    (6, M52, None, {M52: NONE, M42: {2}, M43: {3}, M62: {1}}),
 ]
 CARRIED = {  # on the copy of a message for a process
     (M42, 2): {M51: {6}},
@@ -61,30 +62,30 @@ CARRIED = {  # on the copy of a message for a process
 @BOTH
 def test_the_papers_figure_1_event_by_event(protocol: type[KS]) -> None:
     run = Execution(protocol, 7, wire=True)
-    carried = {}
-    for (process, name, *dests), log in FIGURE_1:
-        if dests:
-            assert run.multicast(process, frozenset(dests[0])) == name
+    carried: dict[tuple[MessageId, int], dict[MessageId, set[int]]] = {}
+    for process, name, dests, log in FIGURE_1:
+        if dests is not None:
+            assert run.say(process, dests) == name
             carried |= {(c.message.id, c.peer): known(c.message.olog) for c in run.copies}
         else:
-            run.pass_on(name, process)
+            run.pass_on_message(name, process)
         assert known(run.protocols[process].LOG) == log
     assert {copy: carried[copy] for copy in CARRIED} == CARRIED
-    assert not run.held
+    assert not run.log.held
     assert run.check().ok
 
 
 @BOTH
 def test_in_figure_1_m43_waits_at_p6_for_m51(protocol: type[KS]) -> None:
     run = Execution(protocol, 7)
-    run.multicast(5, frozenset([4, 6]))
-    run.pass_on(M51, 4)
-    run.multicast(4, frozenset([2, 3]))
-    run.multicast(4, frozenset([3, 6]))
-    run.pass_on(M43, 6)
-    assert [(me, m.id, missing) for me, m, missing in run.held] == [(6, M43, M51)]
-    run.pass_on(M51, 6)
-    assert [(e.source, e.seq) for e in run.events[6]] == [M51, M43]
+    run.say(5, frozenset([4, 6]))
+    run.pass_on_message(M51, 4)
+    run.say(4, frozenset([2, 3]))
+    run.say(4, frozenset([3, 6]))
+    run.pass_on_message(M43, 6)
+    assert run.log.held == [(6, M43, M51)]
+    run.pass_on_message(M51, 6)
+    assert run.delivered(6) == [M51, M43]
 
 
 @BOTH
@@ -92,11 +93,11 @@ def test_the_later_of_two_messages_waits_for_the_earlier_without_fifo_channels(
     protocol: type[KS],
 ) -> None:
     run = Execution(protocol, 3)
-    first, second = run.multicast(0, frozenset([1])), run.multicast(0, frozenset([1, 2]))
-    run.pass_on(second, 1)
-    assert [missing for _, _, missing in run.held] == [first]
-    run.pass_on(second, 2)  # which the first does not concern
-    assert [(e.source, e.seq) for e in run.events[2]] == [second]
+    first, second = run.say(0, frozenset([1])), run.say(0, frozenset([1, 2]))
+    run.pass_on_message(second, 1)
+    assert [missing for _, _, missing in run.log.held] == [first]
+    run.pass_on_message(second, 2)  # which the first does not concern
+    assert run.delivered(2) == [second]
 
 
 @pytest.mark.parametrize(
@@ -108,11 +109,11 @@ def test_a_sender_delivers_at_once_if_it_is_a_destination(
     protocol: type[KS], destinations: set[int] | None, delivers: bool
 ) -> None:
     run = Execution(protocol, 3)
-    name = run.multicast(0, None if destinations is None else frozenset(destinations))
-    assert [e.event for e in run.events[0]] == ["send", "deliver"][: 1 + delivers]
+    name = run.say(0, None if destinations is None else frozenset(destinations))
+    assert [e.event for e in run.log.events[0]] == ["send", "deliver"][: 1 + delivers]
     others = {1, 2} if destinations is None else destinations - {0}
     assert known(run.protocols[0].LOG) == {name: others}
-    run.play(random.Random(0), 0)
+    run.play()
     assert run.check().ok
 
 
@@ -120,8 +121,8 @@ def violations(protocol: Callable[..., KS], seeds: int, fifo: bool = False) -> i
     found = 0
     for seed in range(seeds):
         rng = random.Random(seed)
-        run = Execution(protocol, rng.randint(2, 5), fifo)
-        run.play(rng, 8)
+        run = Execution(protocol, rng.randint(2, 5), seed, fifo=fifo)
+        run.play(8)
         found += not run.check().ok
     return found
 
@@ -134,9 +135,8 @@ def test_causal_order_is_kept_on_thousands_of_schedules(fifo: bool) -> None:
 def test_an_application_may_answer_while_it_is_given_a_message() -> None:
     for seed in range(200):
         rng = random.Random(seed)
-        run = Execution(KS, rng.randint(2, 5))
-        run.answer(rng, 10)
-        for me in run.steps(rng, 5):
+        run = Execution(KS, rng.randint(2, 5), seed, answering=0.3, answers=10)
+        for me in run.shuffle(5):
             assert known(run.protocols[me].LOG) == run.graph.necessary_at(me)
         assert run.check().ok
 
@@ -145,13 +145,14 @@ def test_rst_and_both_encodings_of_ks_deliver_the_same_at_the_same_time() -> Non
     """All three hold back only what they must; the messages of KS go through their encodings."""
     for seed in range(300):
         n = 2 + seed % 5
-        runs = [Execution(p, n, wire=p is not RST) for p in (RST, KS, KSPrime)]
-        for steps in zip(*(run.steps(random.Random(seed), 10) for run in runs), strict=True):
+        rst = Execution(RST, n, seed)
+        ks, prime = Execution(KS, n, seed, wire=True), Execution(KSPrime, n, seed, wire=True)
+        for steps in zip(rst.shuffle(10), ks.shuffle(10), prime.shuffle(10), strict=True):
             assert len(set(steps)) == 1
-            rst, ks, prime = runs
             me = steps[0]
-            assert sorted(rst.events[me]) == sorted(ks.events[me])  # any order within a step
-            assert ks.events[me] == prime.events[me]
+            events = [run.log.events[me] for run in (rst, ks, prime)]
+            assert sorted(events[0]) == sorted(events[1])  # any order within a step
+            assert events[1] == events[2]
             assert known(ks.protocols[me].LOG) == known(prime.protocols[me].LOG)
         assert prime.check().ok
 
@@ -159,10 +160,10 @@ def test_rst_and_both_encodings_of_ks_deliver_the_same_at_the_same_time() -> Non
 def test_a_log_holds_exactly_what_neither_propagation_constraint_lets_it_forget() -> None:
     for seed in range(300):
         rng = random.Random(seed)
-        run = Execution(KS, rng.randint(2, 5))
-        for me in run.steps(rng, 9):
+        run = Execution(KS, rng.randint(2, 5), seed)
+        for me in run.shuffle(9):
             assert known(run.protocols[me].LOG) == run.graph.necessary_at(me)
-            newest = MessageId(me, run.sent[me])
+            newest = MessageId(me, run.nodes[me].multicasts)
             for copy in run.copies:
                 if copy.message.id == newest:
                     necessary = run.graph.necessary_on(newest, copy.peer)
@@ -175,14 +176,14 @@ def test_duplicates_are_dropped_whether_they_waited_or_not(
     protocol: type[KS], seed: int, n: int
 ) -> None:
     rng = random.Random(seed)
-    run = Execution(protocol, n)
+    run = Execution(protocol, n, seed)
     duplicates = 0
-    for _ in run.steps(rng, 8):
+    for _ in run.shuffle(8):
         if run.copies and rng.random() < 0.2:
-            run.copies.append(rng.choice(run.copies))
+            run.repeat(rng.choice(run.copies))
             duplicates += 1
     assert run.check().ok
-    assert run.discarded == ["duplicate"] * duplicates
+    assert run.meter.discarded == Counter(duplicate=duplicates)
     assert not any(p.waiting for p in run.protocols)
 
 
@@ -242,8 +243,8 @@ def excess(protocol: Callable[..., KS], seeds: int) -> tuple[int, int]:
     more = less = 0
     for seed in range(seeds):
         rng = random.Random(seed)
-        run = Execution(protocol, rng.randint(3, 5))
-        for me in run.steps(rng, 9):
+        run = Execution(protocol, rng.randint(3, 5), seed)
+        for me in run.shuffle(9):
             held = {(m, d) for m, dests in known(run.protocols[me].LOG).items() for d in dests}
             necessary = run.graph.necessary_at(me)
             must = {(m, d) for m, dests in necessary.items() for d in dests}
@@ -253,9 +254,9 @@ def excess(protocol: Callable[..., KS], seeds: int) -> tuple[int, int]:
 
 
 def integers(protocol: Callable[..., KS], seed: int) -> tuple[int, int]:
-    run = Execution(protocol, 5)
-    run.play(random.Random(seed), 30)
-    return run.counted["control_integers"], run.counted["log_integers"]
+    run = Execution(protocol, 5, seed)
+    run.play(30)
+    return run.meter.counted["control_integers"], run.meter.counted["log_integers"]
 
 
 @pytest.mark.parametrize("mutant", [WithoutConstraintOne, WithoutConstraintTwo, Hoarder])
@@ -277,29 +278,30 @@ def test_a_mutant_that_forgets_too_much_breaks_causal_order() -> None:
 
 
 def test_integers_are_those_of_figure_2_and_bytes_those_on_the_wire() -> None:
-    run = Execution(KS, 5)
-    run.play(random.Random(3), 40)
+    run = Execution(KS, 5, seed=3)
+    run.play(40)
     sizes = [len(dests) for dests in run.graph.dests.values()]
-    copies, counted = sum(sizes), run.counted
+    copies, counted = sum(sizes), run.meter.counted
     log_structs = 3 * counted["control_entries"] + counted["control_destinations"]
     assert counted["control_integers"] == 4 * copies + sum(k * k for k in sizes) + log_structs
-    assert run.control_bytes == 4 * (counted["control_integers"] - 2 * copies)
+    assert run.sent[KSMessage].control_bytes == 4 * (counted["control_integers"] - 2 * copies)
     assert counted["log_events"] == len(sizes) + copies
 
 
 def test_ks_prime_pays_for_the_array_and_for_each_flag() -> None:
-    ks, prime = Execution(KS, 9), Execution(KSPrime, 9)
-    for run in (ks, prime):
-        run.play(random.Random(3), 60)
-    copies, counted = sum(map(len, prime.graph.dests.values())), prime.counted
+    ks, prime = Execution(KS, 9, seed=3), Execution(KSPrime, 9, seed=3)
+    ks.play(60)
+    prime.play(60)
+    copies, counted = sum(map(len, prime.graph.dests.values())), prime.meter.counted
     for name in ("control_entries", "control_destinations", "log_entries", "log_events"):
-        assert counted[name] == ks.counted[name]
+        assert counted[name] == ks.meter.counted[name]
     array = 3  # integers for 9 × 9 bits, and as many with the message's own destinations
     clocks = counted["control_integers"] - array * copies
     assert counted["control_destinations"] < clocks
     assert clocks < counted["control_destinations"] + counted["control_entries"]
-    assert prime.control_bytes == 4 * counted["control_integers"]
-    assert prime.control_bytes < ks.control_bytes
+    control_bytes = prime.sent[KSPrimeMessage].control_bytes
+    assert control_bytes == 4 * counted["control_integers"]
+    assert control_bytes < ks.sent[KSMessage].control_bytes
 
 
 def test_the_log_of_figure_2_and_the_log_as_bits() -> None:

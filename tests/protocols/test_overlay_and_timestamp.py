@@ -8,13 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.protocols import MessageId, Overlay, Place, Protocol, Timestamp
+from testbed.protocols import Message, MessageId, Overlay, Place, Protocol, Timestamp
 from testbed.protocols.broken.overlay import Printed
 from testbed.protocols.broken.timestamp import FifoOnly, Impatient
-from testbed.protocols.timestamp import VectorMessage
 from testbed.topologies.overlays import Hypercube
 from testbed.workloads import Bursts, Reply, Workload
-from tests.protocols.channels import Channels
+from tests.world import World
 
 SILENT, TALKATIVE = Bursts(), Reply(answers=1, depth=3)
 
@@ -28,10 +27,11 @@ def unicast(place: Place) -> Timestamp:
 
 
 def on_hypercube(
-    protocol: type[Protocol], n: int, workload: Workload, fifo: bool = True
-) -> Channels:
+    protocol: type[Protocol], n: int, workload: Workload, fifo: bool = True, seed: int = 0
+) -> World[Protocol]:
     graph = Hypercube().generate(n, random.Random(0))
-    return Channels(protocol, n, lambda node: tuple(sorted(graph[node])), workload, fifo)
+    neighbours = lambda node: tuple(sorted(graph[node]))  # noqa: E731
+    return World(protocol, n, seed, neighbours=neighbours, application=workload, fifo=fifo)
 
 
 # the relay triangle: a's first message may not be overtaken at c by b's answer to it
@@ -40,15 +40,15 @@ def on_hypercube(
 @pytest.mark.parametrize("protocol", [Timestamp, unicast], ids=["network", "unicast"])
 def test_timestamp_holds_the_message_that_overtook_its_cause(protocol: type[Protocol]) -> None:
     a, b, c = range(3)
-    net = Channels(protocol, 3)
+    net = World(protocol, 3)
     question = net.say(a)
     net.pass_on(a, b)
     answer = net.say(b)
     net.pass_on(b, c)
-    assert net.log.delivered(c) == []
+    assert net.delivered(c) == []
     assert net.log.held == [(c, answer, question)]
     net.pass_on(a, c)
-    assert net.log.delivered(c) == [question, answer]
+    assert net.delivered(c) == [question, answer]
     assert net.meter.queue_longest == 1
     net.pass_on(b, a)
     assert net.check().ok
@@ -56,44 +56,45 @@ def test_timestamp_holds_the_message_that_overtook_its_cause(protocol: type[Prot
 
 def test_overlay_lets_nobody_be_overtaken_on_a_triangle() -> None:
     a, b, c = range(3)
-    net = Channels(Overlay, 3, lambda node: tuple(p for p in range(3) if p != node))
+    others = lambda node: tuple(p for p in range(3) if p != node)  # noqa: E731
+    net = World(Overlay, 3, neighbours=others, fifo=True)
     question = net.say(a)
     net.pass_on(a, b)  # b forwards it to c, then answers behind it on the same channel
     answer = net.say(b)
     net.pass_on(b, c)
     net.pass_on(b, c)
-    assert net.log.delivered(c) == [question, answer]
-    while net.step(random.Random(0)):
-        pass
+    assert net.delivered(c) == [question, answer]
+    net.play()
     assert net.check().ok
 
 
 def test_timestamp_carries_the_vectors_of_the_papers_figure() -> None:
     """T is counted up before it is attached, and a delivery sets the source's entry."""
-    net = Channels(Timestamp, 3)
+    net = World(Timestamp, 3)
     net.say(0)
     net.say(0)
-    second: VectorMessage = net.queues[0, 1][1]
-    assert second.vector.tolist() == [2, 0, 0]
+    assert net.channel(0, 1)[1].message.vector.tolist() == [2, 0, 0]
     net.pass_on(0, 1, place=1)  # a second message before the first: held
     assert net.log.held == [(1, m(0, 2), m(0, 1))]
     net.pass_on(0, 1)
-    assert net.log.delivered(1) == [m(0, 1), m(0, 2)]
+    assert net.delivered(1) == [m(0, 1), m(0, 2)]
     net.say(1)
-    assert net.queues[1, 2][0].vector.tolist() == [2, 1, 0]
+    assert net.channel(1, 2)[0].message.vector.tolist() == [2, 1, 0]
 
 
 def test_timestamp_drops_duplicates_whether_they_waited_or_not() -> None:
-    net = Channels(Timestamp, 2)
+    net = World(Timestamp, 2)
     net.say(0)
     net.say(0)
-    net.queues[0, 1].extend([net.queues[0, 1][1], *net.queues[0, 1]])
+    first, second = net.channel(0, 1)
+    for copy in (second, first, second):
+        net.repeat(copy)
     net.pass_on(0, 1, place=1)
     net.pass_on(0, 1, place=1)  # the second once more, while it waits
     net.pass_on(0, 1)
     net.pass_on(0, 1)
     net.pass_on(0, 1)
-    assert net.log.delivered(1) == [m(0, 1), m(0, 2)]
+    assert net.delivered(1) == [m(0, 1), m(0, 2)]
     assert net.meter.discarded["duplicate"] == 3
     assert not net.nodes[1].held
 
@@ -103,11 +104,10 @@ def test_overlay_costs_two_sends_a_link_less_the_tree(n: int) -> None:
     net = on_hypercube(Overlay, n, SILENT)
     links = Hypercube().generate(n, random.Random(0)).number_of_edges()
     for source in range(n):
-        before = net.sends
+        before = net.sent[Message].copies
         net.say(source)
-        while net.step(random.Random(source)):
-            pass
-        assert net.sends - before == 2 * links - n + 1
+        net.play()
+        assert net.sent[Message].copies - before == 2 * links - n + 1
     assert net.check().ok
 
 
@@ -116,8 +116,8 @@ def test_overlay_costs_two_sends_a_link_less_the_tree(n: int) -> None:
 def test_timestamp_keeps_causal_order_whatever_the_schedule(
     workload: Workload, n: int, messages: int, seed: int
 ) -> None:
-    net = Channels(Timestamp, n, workload=workload, fifo=False)
-    net.play(random.Random(seed), messages)
+    net = World(Timestamp, n, seed, application=workload)
+    net.play(messages)
     assert net.check().ok
     assert all(not node.held for node in net.nodes)
 
@@ -135,8 +135,9 @@ def test_overlay_keeps_causal_order_on_any_connected_overlay(
     rng = random.Random(seed)
     graph = nx.Graph((node, rng.randrange(node)) for node in range(1, n))
     graph.add_edges_from(e for e in nx.complete_graph(n).edges if rng.random() < extra)
-    net = Channels(Overlay, n, lambda node: tuple(sorted(graph[node])), workload)
-    net.play(rng, messages)
+    neighbours = lambda node: tuple(sorted(graph[node]))  # noqa: E731
+    net = World(Overlay, n, seed, neighbours=neighbours, application=workload, fifo=True)
+    net.play(messages)
     assert net.check().ok
     assert not net.log.held
 
@@ -144,22 +145,21 @@ def test_overlay_keeps_causal_order_on_any_connected_overlay(
 @given(seed=st.integers(), n=st.integers(2, 6))
 def test_timestamp_holds_nothing_back_without_need(seed: int, n: int) -> None:
     """A message is held only while a message that its sender had delivered is missing."""
-    net = Channels(Timestamp, n, workload=TALKATIVE, fifo=False)
-    net.play(random.Random(seed), 8)
-    vectors = {}
-    for node in net.nodes:
-        vectors[node.id] = node.protocol.T  # type: ignore[attr-defined]
+    net = World(Timestamp, n, seed, application=TALKATIVE)
+    net.play(8)
     for node, name, waits_for in net.log.held:
-        order = net.log.delivered(node)
+        order = net.delivered(node)
+        assert waits_for is not None
         assert order.index(waits_for) < order.index(name)
-    assert all(np.array_equal(vectors[0], vector) for vector in vectors.values())
+    first = net.protocols[0].T
+    assert all(np.array_equal(first, process.T) for process in net.protocols)
 
 
 def violations(protocol: type[Protocol], workload: Workload, fifo: bool) -> int:
     found = 0
     for seed in range(20):
-        net = on_hypercube(protocol, 6, workload, fifo)
-        net.play(random.Random(seed), 20)
+        net = on_hypercube(protocol, 6, workload, fifo, seed)
+        net.play(20)
         found += not net.check().ok
     return found
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from testbed.protocols import MessageId
 from testbed.protocols.broken.groups import Unstamped
 from testbed.protocols.phases import PhaseMessage, Phases, Resynch
-from tests.protocols.grouped import World
+from tests.protocols.grouped import Grouped, played
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -18,47 +18,43 @@ def everybody(processes: int) -> tuple[frozenset[int]]:
     return (frozenset(range(processes)),)
 
 
-def play(seed: int, protocol: type[Phases], one_sender: bool = False) -> World:
-    rng = random.Random(seed)
-    groups = everybody(rng.randint(2, 6))
-    world = World(protocol, groups, rng=rng, longest=rng.choice([3, 30, 100, 300]))
-    world.answers = 0 if one_sender else rng.randrange(6)
-    world.play(10, [rng.choice(world.everybody)] if one_sender else None)
-    return world
+def play(seed: int, protocol: type[Phases], one_sender: bool = False) -> Grouped[Phases]:
+    draw = lambda rng: everybody(rng.randint(2, 6))  # noqa: E731
+    return played(seed, protocol, draw, one_sender=one_sender)
 
 
-def play_in_step(seed: int, protocol: type[Phases]) -> World:
+def play_in_step(seed: int, protocol: type[Phases]) -> Grouped[Phases]:
     rng = random.Random(seed)
-    world = World(protocol, everybody(rng.randint(2, 6)), rng=rng)
+    world = Grouped(protocol, everybody(rng.randint(2, 6)), seed, longest=100)
     for _ in range(4):
         for me in rng.sample(world.everybody, len(world.everybody)):
-            world.multicast(me, 0)
+            world.say_to(me, 0)
         world.run()
     return world
 
 
-def stamps(world: World, sender: int, peer: int) -> list[Any]:
-    copies = [c.message for c in sorted(world.copies) if (c.sender, c.peer) == (sender, peer)]
-    return [(isinstance(m, Resynch), *m.stamp) for m in copies]  # type: ignore[attr-defined]
+def stamps(world: Grouped[Phases], sender: int, peer: int) -> list[Any]:
+    copies = [copy.message for copy in world.channel(sender, peer)]
+    return [(isinstance(m, Resynch), *m.stamp) for m in copies]
 
 
 def test_who_is_behind_goes_on_to_the_next_phase_and_says_so() -> None:
-    world = World(Phases, everybody(3))
-    first, second = world.multicast(0, 0), world.multicast(0, 0)
+    world = Grouped(Phases, everybody(3))
+    first, second = world.say_to(0, 0), world.say_to(0, 0)
     assert stamps(world, 0, 1) == [(False, 0), (False, 1)]
     world.pass_on(0, 1)
     world.pass_on(0, 1)
     assert stamps(world, 1, 2) == [(True, 1), (True, 2)]
-    assert world.delivered[1] == [first]
-    assert world.held == [(1, second, None)]  # until process 2 says that it has come to phase 1
+    assert world.delivered(1) == [first]
+    assert world.log.held == [(1, second, None)]  # until process 2 says that it has come to phase 1
     world.pass_on(0, 2)
     world.pass_on(2, 1)
-    assert world.delivered[1] == [first, second]
+    assert world.delivered(1) == [first, second]
     world.run()
-    assert world.protocols[2].expected == [2, 2, 2]  # type: ignore[attr-defined]
-    assert world.counted["resynchs"] == 4
-    assert world.counted["resynch_bytes"] == 8 * 36
-    assert world.counted["stamp_bytes"] == 4 * world.counted["stamped_copies"] == 4 * 4
+    assert world.protocols[2].expected == [2, 2, 2]
+    assert world.meter.counted["resynchs"] == 4
+    assert world.meter.counted["resynch_bytes"] == 8 * 36
+    assert world.meter.counted["stamp_bytes"] == 4 * world.meter.counted["stamped_copies"] == 4 * 4
 
 
 @given(SEEDS, st.booleans())
@@ -66,7 +62,7 @@ def test_who_is_behind_goes_on_to_the_next_phase_and_says_so() -> None:
 def test_random_executions_with_fifo_channels(seed: int, one_sender: bool) -> None:
     world = play(seed, Phases, one_sender)
     assert world.check().ok
-    assert not world.discarded
+    assert not world.meter.discarded
 
 
 @given(SEEDS, st.sampled_from([Phases, Unstamped]))
@@ -76,26 +72,27 @@ def test_in_step_nobody_resynchronises_or_waits_and_no_stamp_is_needed(
 ) -> None:
     world = play_in_step(seed, protocol)
     assert world.check().ok
-    assert world.counted["resynchs"] == 0
-    assert not world.held
+    assert world.meter.counted["resynchs"] == 0
+    assert not world.log.held
     assert (
-        world.counted["stamp_bytes"] == (protocol is Phases) * 4 * world.counted["stamped_copies"]
+        world.meter.counted["stamp_bytes"]
+        == (protocol is Phases) * 4 * world.meter.counted["stamped_copies"]
     )
 
 
-def out_of_step(protocol: type[Phases]) -> tuple[World, MessageId]:
+def out_of_step(protocol: type[Phases]) -> tuple[Grouped[Phases], MessageId]:
     """Process 2 hears of phase 2 before it has heard of phases 0 and 1, and so goes on to 3 at once."""
-    world = World(protocol, everybody(4))
-    world.multicast(0, 0)
+    world = Grouped(protocol, everybody(4))
+    world.say_to(0, 0)
     world.pass_on(0, 1)
     world.pass_on(0, 3)
-    world.multicast(1, 0)
+    world.say_to(1, 0)
     world.pass_on(1, 3)  # its resynch
     world.pass_on(1, 3)
-    last = world.multicast(3, 0)
+    last = world.say_to(3, 0)
     for _ in range(3):  # two resynchs and the message
         world.pass_on(3, 2)
-    assert world.protocols[2].expected == [0, 0, 3, 3]  # type: ignore[attr-defined]
+    assert world.protocols[2].expected == [0, 0, 3, 3]
     return world, last
 
 
@@ -110,7 +107,7 @@ def test_out_of_step_a_resynch_without_a_stamp_is_misunderstood() -> None:
     world, last = out_of_step(Unstamped)
     assert stamps(world, 2, 0) == [(True,)]
     world.run()
-    assert world.protocols[0].expected[2] == 1  # type: ignore[attr-defined]
+    assert world.protocols[0].expected[2] == 1
     assert world.check().where("loss") == [(0, last), (1, last)]
 
 
@@ -121,21 +118,22 @@ def test_the_oracle_catches_the_protocol_without_stamps() -> None:
 
 
 def test_copies_that_come_twice_and_strays_are_dropped() -> None:
-    world = World(Phases, everybody(2))
-    world.multicast(0, 0)
+    world = Grouped(Phases, everybody(2))
+    world.say_to(0, 0)
     (copy,) = world.copies
     world.run()
-    world.receive(0, 1, copy.message)
-    world.receive(0, 1, PhaseMessage(0, 2, stamp=(1, 1)))
-    world.receive(0, 1, PhaseMessage(1, 2, stamp=(1,)))
-    world.receive(0, 1, Resynch(0, 0, stamp=()))
-    assert world.discarded == ["duplicate", *["malformed"] * 3]
-    assert len(world.delivered[1]) == 1
+    world.inject(0, 1, copy.message)
+    assert world.meter.discarded == {"duplicate": 1}
+    world.inject(0, 1, PhaseMessage(0, 2, stamp=(1, 1)))
+    world.inject(0, 1, PhaseMessage(1, 2, stamp=(1,)))
+    world.inject(0, 1, Resynch(0, 0, stamp=()))
+    assert world.meter.discarded == {"duplicate": 1, "malformed": 3}
+    assert len(world.delivered(1)) == 1
 
 
 def test_a_stale_resynch_does_not_put_a_process_back() -> None:
-    world = World(Phases, everybody(2))
-    world.multicast(0, 0)
+    world = Grouped(Phases, everybody(2))
+    world.say_to(0, 0)
     world.run()
-    world.receive(0, 1, Resynch(0, 0, stamp=(0,)))
-    assert world.protocols[1].expected == [1, 1]  # type: ignore[attr-defined]
+    world.inject(0, 1, Resynch(0, 0, stamp=(0,)))
+    assert world.protocols[1].expected == [1, 1]

@@ -1,6 +1,7 @@
 """RST on executions of multicasts to arbitrary sets."""
 
 import random
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -25,8 +26,8 @@ def violations(protocol: type[RST], seeds: int) -> int:
     found = 0
     for seed in range(seeds):
         rng = random.Random(seed)
-        run = Execution(protocol, rng.randint(2, 5))
-        run.play(rng, 8)
+        run = Execution(protocol, rng.randint(2, 5), seed)
+        run.play(8)
         found += not run.check().ok
     return found
 
@@ -34,20 +35,20 @@ def violations(protocol: type[RST], seeds: int) -> int:
 def test_an_answer_waits_at_the_third_process_for_the_question() -> None:
     a, b, c = range(3)
     run = Execution(RST, 3)
-    question = run.multicast(a, frozenset([b, c]))
-    run.pass_on(question, b)
-    answer = run.multicast(b, frozenset([c]))
-    run.pass_on(answer, c)
-    assert [(me, m.id, missing) for me, m, missing in run.held] == [(c, answer, question)]
-    run.pass_on(question, c)
-    assert [(e.source, e.seq) for e in run.events[c]] == [question, answer]
+    question = run.say(a, frozenset([b, c]))
+    run.pass_on_message(question, b)
+    answer = run.say(b, frozenset([c]))
+    run.pass_on_message(answer, c)
+    assert run.log.held == [(c, answer, question)]
+    run.pass_on_message(question, c)
+    assert run.delivered(c) == [question, answer]
     assert run.check().ok
 
 
 def test_the_matrix_is_attached_as_it_was_before_the_message() -> None:
     run = Execution(RST, 3)
-    run.multicast(0, frozenset([1]))
-    run.multicast(0, frozenset([1, 2]))
+    run.say(0, frozenset([1]))
+    run.say(0, frozenset([1, 2]))
     first, to_1, to_2 = (copy.message for copy in run.copies)
     assert first.SENT.tolist() == [[0, 0, 0]] * 3
     assert to_1 is to_2
@@ -57,11 +58,11 @@ def test_the_matrix_is_attached_as_it_was_before_the_message() -> None:
 
 def test_the_later_of_two_messages_waits_for_the_earlier_without_fifo_channels() -> None:
     run = Execution(RST, 3)
-    first, second = run.multicast(0, frozenset([1])), run.multicast(0, frozenset([1, 2]))
-    run.pass_on(second, 1)
-    assert [missing for _, _, missing in run.held] == [first]
-    run.pass_on(second, 2)  # which the first does not concern
-    assert [(e.source, e.seq) for e in run.events[2]] == [second]
+    first, second = run.say(0, frozenset([1])), run.say(0, frozenset([1, 2]))
+    run.pass_on_message(second, 1)
+    assert [missing for _, _, missing in run.log.held] == [first]
+    run.pass_on_message(second, 2)  # which the first does not concern
+    assert run.delivered(2) == [second]
 
 
 @pytest.mark.parametrize(
@@ -72,9 +73,9 @@ def test_a_sender_delivers_at_once_if_it_is_a_destination(
     destinations: set[int] | None, delivers: bool
 ) -> None:
     run = Execution(RST, 3)
-    run.multicast(0, None if destinations is None else frozenset(destinations))
-    assert [e.event for e in run.events[0]] == ["send", "deliver"][: 1 + delivers]
-    run.play(random.Random(0), 0)
+    run.say(0, None if destinations is None else frozenset(destinations))
+    assert [e.event for e in run.log.events[0]] == ["send", "deliver"][: 1 + delivers]
+    run.play()
     assert run.check().ok
 
 
@@ -85,9 +86,8 @@ def test_causal_order_is_kept_on_a_thousand_schedules() -> None:
 def test_an_application_may_answer_while_it_is_given_a_message() -> None:
     for seed in range(200):
         rng = random.Random(seed)
-        run = Execution(RST, rng.randint(2, 5))
-        run.answer(rng, 10)
-        run.play(rng, 5)
+        run = Execution(RST, rng.randint(2, 5), seed, answering=0.3, answers=10)
+        run.play(5)
         assert run.check().ok
 
 
@@ -98,21 +98,21 @@ def test_the_papers_text_is_not_enough_for_other_destinations() -> None:
 @given(seed=st.integers(), n=st.integers(2, 5))
 def test_duplicates_are_dropped_whether_they_waited_or_not(seed: int, n: int) -> None:
     rng = random.Random(seed)
-    run = Execution(RST, n)
+    run = Execution(RST, n, seed)
     duplicates = 0
-    for _ in run.steps(rng, 8):
+    for _ in run.shuffle(8):
         if run.copies and rng.random() < 0.2:
-            run.copies.append(rng.choice(run.copies))
+            run.repeat(rng.choice(run.copies))
             duplicates += 1
     assert run.check().ok
-    assert run.discarded == ["duplicate"] * duplicates
+    assert run.meter.discarded == Counter(duplicate=duplicates)
 
 
 def test_integers_are_counted_as_the_paper_does() -> None:
     run = Execution(RST, 4)
-    run.multicast(0, frozenset([1, 2]))
-    run.play(random.Random(0), 0)
-    assert run.counted == {
+    run.say(0, frozenset([1, 2]))
+    run.play()
+    assert run.meter.counted == {
         "control_copies": 2,
         "control_integers": 2 * 16,
         "log_integers": 3 * 16,
@@ -151,7 +151,7 @@ def test_malformed_control_information_is_refused(control: bytes) -> None:
 
 def test_messages_survive_the_wire_on_the_way() -> None:
     for seed in range(50):
-        plain, encoded = Execution(RST, 4), Execution(RST, 4, wire=True)
-        plain.play(random.Random(seed), 10)
-        encoded.play(random.Random(seed), 10)
-        assert plain.events == encoded.events
+        plain, encoded = Execution(RST, 4, seed), Execution(RST, 4, seed, wire=True)
+        plain.play(10)
+        encoded.play(10)
+        assert plain.log.events == encoded.log.events

@@ -1,5 +1,7 @@
 """The wire format: what is accounted is what is sent, and strange bytes are only ever refused."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -34,7 +36,7 @@ PROCESS = st.integers(0, PROCESSES - 1)
 def messages(draw: st.DrawFn, protocol: type[Protocol]) -> Message:
     """A message of each kind that the protocol has."""
     kind = draw(st.sampled_from(protocol.messages))
-    common = {
+    common: dict[str, Any] = {
         "source": draw(PROCESS),
         "seq": draw(U32),
         "payload": draw(st.binary(max_size=60)),
@@ -63,7 +65,8 @@ def messages(draw: st.DrawFn, protocol: type[Protocol]) -> Message:
     if kind is Recover:
         return Recover(**common, eids=tuple(EventId(*e) for e in draw(st.lists(EIDS, max_size=3))))
     if issubclass(kind, WordMessage):
-        return kind(**common, **{name: draw(values(form)) for name, form in kind.forms.items()})
+        common |= {name: draw(values(form)) for name, form in kind.forms.items()}
+        return kind(**common)
     assert kind is Message
     return Message(**common)
 
@@ -84,7 +87,7 @@ EIDS = st.tuples(U32, U32)
 
 
 @st.composite
-def stamps(draw: st.DrawFn) -> dict[str, object]:
+def stamps(draw: st.DrawFn) -> dict[str, Any]:
     """A ticket, and a vector in which it has sent something."""
     t = np.array(draw(st.lists(U32, min_size=1, max_size=4)), np.int64)
     ticket = draw(st.integers(0, len(t) - 1))

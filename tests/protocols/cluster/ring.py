@@ -6,22 +6,32 @@ twice or while another owns it (I2), and no (ticket, epoch, number) is used for 
 
 from __future__ import annotations
 
-import heapq
 import random
-from collections import Counter
-from collections.abc import Callable, Hashable
-from itertools import count
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping
+from functools import partial
+from typing import Any, ClassVar
+
+from typing_extensions import override
 
 from testbed.explore.tickets.system import ViolationError
-from testbed.protocols.base import CancelTimer, Count, Place, Send, SetTimer
-from testbed.protocols.cluster.tickets import Granted, LeaseSettings, Revoked, Ring, TicketEffects
+from testbed.protocols import Effects, Message, Place, Protocol
+from testbed.protocols.cluster.tickets import (
+    Granted,
+    Leases,
+    LeaseSettings,
+    Revoked,
+    Ring,
+    TicketEffects,
+    TicketManager,
+)
+from tests.world import MS, World
 
-MS = 1_000_000
-Make = Callable[[Place], Any]
+ROUND_MS = 100
+
+Make = Callable[[Place], TicketManager]
 
 
-def check(machines: dict[int, Any], clocks: Callable[[int], int]) -> None:
+def check(machines: Mapping[int, TicketManager], clocks: Callable[[int], int]) -> None:
     """I1 and I2 over all processes that are not crashed."""
     owners: dict[int, int] = {}
     coordinators: dict[int, int] = {}
@@ -39,147 +49,101 @@ def check(machines: dict[int, Any], clocks: Callable[[int], int]) -> None:
             raise ViolationError(f"{coordinators[ticket]} may assign {ticket}, which {p} owns")
 
 
-class World:
-    """Processes on a network in virtual time; everything random comes from one seed."""
+class Holder(Protocol):
+    """A process that does nothing with its ticket; who made it is told what becomes of that."""
+
+    name: ClassVar[str] = "holder"
+    paper: ClassVar[str] = "none"
+    wire_id: ClassVar[int] = 248
 
     def __init__(
-        self,
-        make: Make,
-        processes: int,
-        seed: int = 0,
-        delay: Callable[[random.Random], int | None] = lambda rng: rng.randrange(1, 10) * MS,
-        fifo: bool = True,
-        announce: float = 1.0,
-        drift: float = 0.0,
-        twice: float = 0.0,
+        self, machine: TicketManager, told: Callable[[int, Granted | Revoked], None]
     ) -> None:
-        self.make, self.processes, self.delay, self.fifo = make, processes, delay, fifo
-        self.announce = announce  # chance that a process hears of a new owner
-        self.twice = twice  # chance that a message arrives a second time
-        self.rng = random.Random(seed)
-        self.now = 0
-        self.rates = [1 + self.rng.uniform(-drift, drift) for _ in range(processes)]
-        self.heap: list[tuple[int, int, Callable[[], None]]] = []
-        self.order = count()
-        self.machines: dict[int, Any] = {}
-        self.incarnations = [0] * processes
-        self.paused: dict[int, int] = {}
-        self.timers: dict[tuple[int, Hashable], int] = {}
-        self.arrivals: dict[tuple[int, int], int] = {}
-        self.cut: Callable[[int, int], bool] = lambda a, b: False
-        self.lag: Callable[[int, int], int] = lambda a, b: 0  # added to a message's delay
+        super().__init__(machine.place)
+        self.machine, self.told = machine, told
+
+    @override
+    def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
+        raise NotImplementedError
+
+    @override
+    def start(self, now: int) -> Effects:
+        return self._tell(self.machine.start(now))
+
+    @override
+    def receive(self, message: Message, sender: int, now: int) -> Effects:
+        return self._tell(self.machine.receive(message, sender, now))
+
+    @override
+    def timeout(self, timer: Hashable, now: int) -> Effects:
+        return self._tell(self.machine.timeout(timer, now))
+
+    @override
+    def join(self, now: int) -> Effects:
+        return self._tell(self.machine.join(now))
+
+    @override
+    def leave(self, now: int) -> Effects:
+        return self._tell(self.machine.leave(now))
+
+    def _tell(self, effects: TicketEffects) -> Effects:
+        for effect in effects:
+            if isinstance(effect, Granted | Revoked):
+                self.told(self.me, effect)
+            else:
+                yield effect
+
+
+class Holders(World[Holder]):
+    """Processes on a network; ``announce`` is the chance that a process hears of a new owner."""
+
+    def __init__(
+        self, make: Make, processes: int, seed: int = 0, announce: float = 1, **more: Any
+    ) -> None:
+        self.announce = announce
         self.used: set[tuple[int, int, int]] = set()
         self.grants: dict[int, Granted] = {}
-        self.granted: list[tuple[int, int, Granted]] = []
-        self.revoked: list[tuple[int, int, int]] = []
-        self.sent: Counter[str] = Counter()
-        self.counted: Counter[str] = Counter()
-        self.on_send: Callable[[int, Any], None] = lambda sender, message: None
-        for p in range(processes):
-            self.begin(p)
+        self.granted: list[Granted] = []
+        holder = lambda place: Holder(make(place), self.told)  # noqa: E731
+        super().__init__(holder, processes, seed, **{"delays_ms": (1, 9), "fifo": True, **more})
 
-    def clock(self, p: int) -> int:
-        """What the clock of a process shows."""
-        return int(self.now * self.rates[p])
+    @property
+    def machines(self) -> dict[int, Any]:
+        """The state machines of the processes that live."""
+        return {p: self.protocols[p].machine for p in self.live()}
 
-    def begin(self, p: int) -> None:
-        """Start a process."""
-        rng = random.Random(self.rng.random())
-        place = Place(p, self.processes, rng=rng, incarnation=self.incarnations[p])
-        self.machines[p] = self.make(place)
-        self.drain(p, self.machines[p].start(self.clock(p)))
-
-    def crash(self, p: int) -> None:
-        """Stop a process for good, or until it is restarted without its memory."""
-        self.machines.pop(p, None)
-        self.grants.pop(p, None)
-        self.incarnations[p] += 1
-        for key in [key for key in self.timers if key[0] == p]:
-            del self.timers[key]
-
-    def at(self, delay: int, action: Callable[[], None]) -> None:
-        """Do something after so many nanoseconds."""
-        heapq.heappush(self.heap, (self.now + delay, next(self.order), action))
-
-    def act(self, p: int, what: Callable[[Any, int], TicketEffects]) -> None:
-        """Let something happen to a process, when it is not paused; not if it has crashed."""
-        if self.paused.get(p, 0) > self.now:
-            self.at(self.paused[p] - self.now, lambda: self.act(p, what))
-        elif p in self.machines:
-            self.drain(p, what(self.machines[p], self.clock(p)))
-
-    def drain(self, p: int, effects: TicketEffects) -> None:
-        """Give each effect its meaning."""
-        for effect in effects:
-            match effect:
-                case Send(peers, message):
-                    for peer in peers:
-                        self.send(p, peer, message)
-                case SetTimer(timer, delay):
-                    self.set_timer(p, timer, delay)
-                case CancelTimer(timer):
-                    self.timers.pop((p, timer), None)
-                case Granted():
-                    self.grants[p] = effect
-                    self.granted.append((self.now, p, effect))
-                    self.tell(p, effect)
-                    check(self.machines, self.clock)
-                case Revoked(ticket):
-                    self.revoked.append((self.now, p, ticket))
-                    self.grants.pop(p, None)
-                case Count(name, amount):
-                    self.counted[name] += amount
-
-    def send(self, p: int, peer: int, message: Any) -> None:
-        """A message takes its time, or is lost."""
-        assert p != peer, f"{p} sends {message} to itself"
-        self.sent[type(message).__name__] += 1
-        self.on_send(p, message)
-        delay = self.delay(self.rng)
-        if delay is None or self.cut(p, peer):
+    def told(self, p: int, effect: Granted | Revoked) -> None:
+        """A process is granted a ticket, or it is revoked."""
+        if isinstance(effect, Revoked):
+            self.grants.pop(p, None)
             return
-        arrival = self.now + delay + self.lag(p, peer)
-        if self.fifo:
-            arrival = self.arrivals[p, peer] = max(arrival, self.arrivals.get((p, peer), 0) + 1)
-        self.at(arrival - self.now, lambda: self.arrive(p, peer, message))
-        if self.rng.random() < self.twice:
-            self.send(p, peer, message)
+        self.grants[p] = effect
+        self.granted.append(effect)
+        check(self.machines, self.clock)
+        for other in range(len(self.nodes)):  # what PrCast does: some hear of it, some late
+            if other != p and self.rng.random() < self.announce:
+                at = self.now / MS + self.rng.randrange(1, 100)
+                self.at(at, partial(self.hear, other, effect.ticket, p))
 
-    def arrive(self, p: int, peer: int, message: Any) -> None:
-        self.act(peer, lambda machine, now: machine.receive(message, p, now))
+    def hear(self, p: int, ticket: int, owner: int) -> None:
+        if p not in self.dead:
+            self.protocols[p].machine.heard(ticket, owner)
 
-    def set_timer(self, p: int, timer: Hashable, delay: int) -> None:
-        generation = self.timers[p, timer] = next(self.order)
+    @override
+    def crash(self, node: int) -> None:
+        super().crash(node)
+        self.grants.pop(node, None)
 
-        def fire() -> None:
-            if self.timers.get((p, timer)) != generation:
-                return
-            if self.paused.get(p, 0) > self.now:
-                self.at(self.paused[p] - self.now, fire)
-                return
-            del self.timers[p, timer]
-            self.act(p, lambda machine, now: machine.timeout(timer, now))
-
-        self.at(int(delay / self.rates[p]) + 1, fire)
-
-    def tell(self, owner: int, grant: Granted) -> None:
-        """What PrCast does: some hear of the new owner, some late."""
-        for p in range(self.processes):
-            if p != owner and self.rng.random() < self.announce:
-                self.at(
-                    self.rng.randrange(1, 100) * MS,
-                    lambda p=p: (
-                        self.machines[p].heard(grant.ticket, owner)  # type: ignore[misc]
-                        if p in self.machines
-                        else None
-                    ),
-                )
+    @override
+    def step(self) -> None:
+        super().step()
+        check(self.machines, self.clock)
 
     def use(self, p: int) -> None:
         """Make an event with the ticket, if the process may: I3."""
-        if self.paused.get(p, 0) > self.now or p not in self.machines:
+        if p in self.dead or p in self.paused:
             return
-        machine = self.machines[p]
+        machine = self.protocols[p].machine
         if machine.owns(self.clock(p)) is None:
             return
         grant = self.grants[p]
@@ -188,15 +152,6 @@ class World:
         if event in self.used:
             raise ViolationError(f"event {event} is made twice, now by {p}")
         self.used.add(event)
-
-    def run(self, duration: int) -> None:
-        """Let so many nanoseconds pass, looking at all processes after every step."""
-        end = self.now + duration
-        while self.heap and self.heap[0][0] <= end:
-            self.now, _, action = heapq.heappop(self.heap)
-            action()
-            check(self.machines, self.clock)
-        self.now = end
 
     def members(self) -> list[int]:
         """Who owns a ticket now."""
@@ -211,82 +166,78 @@ class World:
         return sorted(tickets) == list(range(some.n))
 
 
-ROUND = 100 * MS
+class Stormy(Holders):
+    """Some messages take up to a second, as long as ``slow`` says."""
+
+    slow = 0.0
+
+    @override
+    def delay(self, sender: int, peer: int) -> int:
+        if self.rng.random() < self.slow:
+            return self.rng.randrange(10, 1000) * MS
+        return super().delay(sender, peer)
 
 
-def storm(seed: int, make: type[Any], steps: int = 60) -> World:
-    """Leases in bad weather: crashes, pauses, slow and lost messages, cuts; then it clears up."""
+def storm(seed: int, make: type[Leases], steps: int = 60) -> Holders:
+    """Leases with crashes, pauses, slow and lost messages, cuts; then all is well again."""
     rng = random.Random(seed)
     k, n = rng.choice((1, 1, 2)), rng.randrange(4, 11)
     tickets, founding = rng.choice((n, n + 3, 2 * n)), rng.choice((1, min(n, 2 * k + 2), n))
     founders = {tickets - 1 - i * (tickets // founding): i for i in range(founding)}
-    rules = LeaseSettings(k=k, round_ns=ROUND, delay_ns=ROUND // 10)
-    loss, slow, faults = (
-        rng.choice((0, 0.02, 0.2)),
-        rng.choice((0, 0.02, 0.2)),
-        rng.choice((2, 5, 10)),
-    )
-    clear, calm = False, 0
-
-    def delay(dice: random.Random) -> int | None:
-        if not clear and dice.random() < loss:
-            return None
-        return (
-            dice.randrange(10, 1000) * MS
-            if not clear and dice.random() < slow
-            else MS * dice.randrange(1, 10)
-        )
-
-    world = World(
+    rules = LeaseSettings(k=k, round_ns=ROUND_MS * MS, delay_ns=ROUND_MS * MS // 10)
+    world = Stormy(
         lambda place: make(place, tickets, founders, rules),
         n,
         seed,
-        delay,
-        fifo=False,
         announce=0.9,
+        fifo=False,
         drift=0.01,
-        twice=0.02,
+        duplication=0.02,
     )
+    world.loss, world.slow = rng.choice((0, 0.02, 0.2)), rng.choice((0, 0.02, 0.2))
+    faults, calm = rng.choice((2, 5, 10)), 0.0
     out: set[int] = set()
     for _ in range(steps):
-        if world.now >= calm:
-            world.cut = lambda a, b: False
+        if world.now >= calm * MS:
+            world.part()
         p = rng.randrange(n)
         if rng.randrange(100) < faults:
-            calm = world.now + rng.choice((60, 600, 1500)) * rng.randrange(1, 1000) * MS // 1000
-            trouble(world, rng, p, calm)
-        elif p not in world.machines:
-            world.begin(p)
+            lasts = rng.choice((60, 600, 1500)) * rng.random()
+            calm = world.now / MS + lasts
+            trouble(world, rng, p, lasts)
+        elif p in world.dead:
+            world.restart(p)
         elif rng.random() < 0.05:
             out ^= {p}
-            world.act(p, lambda machine, now: machine.leave(now))
+            world.leave(p)
         live(world, rng, out)
-        world.run(rng.choice((1, 5, 30, 100, 300)) * MS)
-    clear, world.cut = True, lambda a, b: False
+        world.run(rng.choice((1, 5, 30, 100, 300)))
+    world.loss = world.slow = 0
+    world.part()
     for _ in range(60):
         live(world, rng, out)
-        world.run(ROUND)
+        world.run(ROUND_MS)
     return world
 
 
-def trouble(world: World, rng: random.Random, p: int, until: int) -> None:
-    """Something happens to a process, or between processes."""
-    n = world.processes
+def trouble(world: Holders, rng: random.Random, p: int, ms: float) -> None:
+    """Something happens to a process, or between processes, for a while."""
     kind = rng.choice(("crash", "pause", "pause", "cut", "isolate"))
     if kind == "crash":
         world.crash(p)
     elif kind == "pause":
-        world.paused[p] = until
+        world.pause(p, ms)
     else:
-        side = {p} if kind == "isolate" else {q for q in range(n) if rng.random() < 0.3}
+        everybody = range(len(world.nodes))
+        side = {p} if kind == "isolate" else {q for q in everybody if rng.random() < 0.3}
         one_way = rng.random() < 0.3
         world.cut = lambda a, b: (a in side) != (b in side) and (not one_way or a in side)
 
 
-def live(world: World, rng: random.Random, out: set[int]) -> None:
+def live(world: Holders, rng: random.Random, out: set[int]) -> None:
     """Users come back, if they want to, and use their tickets."""
-    for p in list(world.machines):
+    for p in world.live():
         if world.machines[p].state == "out" and p not in out and rng.random() < 0.3:
-            world.act(p, lambda machine, now: machine.join(now))
+            world.join(p)
         if rng.random() < 0.5:
             world.use(p)

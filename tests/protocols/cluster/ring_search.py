@@ -13,9 +13,10 @@ from typing import Any, NamedTuple, cast
 
 from testbed.explore.choices import ScriptedChoices, all_ways
 from testbed.explore.freeze import freeze
+from testbed.explore.tickets.system import ViolationError
 from testbed.protocols.base import CancelTimer, Place, Send, SetTimer
 from testbed.protocols.cluster.tickets.manager import Granted, Revoked
-from tests.protocols.cluster.ring import Make, ViolationError, check
+from tests.protocols.cluster.ring import Make, check
 
 
 class Local(NamedTuple):

@@ -14,6 +14,7 @@ from testbed.protocols.broken.cluster import Reset, TooLate, Unsorted
 from testbed.protocols.cluster import Cluster
 from testbed.protocols.cluster.events import EventId
 from tests.protocols.cluster.rounds import Rounds
+from tests.world import MS
 
 EPOCH = 1 << SEQUENCE_BITS
 ROUND_NS = 100_000_000
@@ -39,11 +40,12 @@ def played(
         **{"coordinators": senders, "events_per_round": p * senders, **chosen}
     )
     run = Rounds(lambda place: protocol(place, everything), processes, **(network or {}))
-    run.dead = set(range(processes - dead, processes))
-    run.answers = lambda me, message: run.now < rounds * ROUND_NS and run.rng.random() < answers
+    for process in range(processes - dead, processes):
+        run.crash(process)
+    run.answers_to = lambda me, message: run.now < rounds * ROUND_NS and run.rng.random() < answers
     run.load(processes - dead, p, rounds, 100)
     for k in range(handovers):
-        run.at((k + 1) * rounds * ROUND_NS // (handovers + 1), lambda: hand_over(run))
+        run.at((k + 1) * rounds * 100 / (handovers + 1), lambda: hand_over(run))
     run.run(100 * (rounds + 40))
     return run
 
@@ -52,6 +54,7 @@ def hand_over(run: Rounds) -> None:
     """A ticket goes to a process that has none: with its last number, or with a new epoch."""
     owner = run.rng.choice([p for p in run.protocols if p.ticket is not None])
     heir = run.rng.choice([p for p in run.protocols if p.ticket is None])
+    assert owner.ticket is not None
     epoch, last = divmod(owner.seq, EPOCH)
     if run.rng.random() < 0.3:
         epoch, last = epoch + 1, 0
@@ -99,7 +102,7 @@ def test_without_loss_or_slowness_every_event_is_delivered_everywhere() -> None:
     run = played(processes=16, rounds=12, answers=0.05, network=network, recovery="source")
     assert run.lost() == 0
     assert run.judge.violations == []
-    assert run.holds
+    assert run.log.held
 
 
 def test_without_the_causality_layer_what_comes_out_of_order_is_lost_and_nothing_waits() -> None:
@@ -109,9 +112,9 @@ def test_without_the_causality_layer_what_comes_out_of_order_is_lost_and_nothing
         for causal in (True, False)
     }
     assert not any(run.judge.violations for run in runs.values())
-    assert runs[True].holds
-    assert not runs[False].holds
-    assert runs[False].lost() >= runs[False].discarded["obsolete"] > 20
+    assert runs[True].log.held
+    assert not runs[False].log.held
+    assert runs[False].lost() >= runs[False].meter.discarded["obsolete"] > 20
     assert runs[False].lost() > 10 * runs[True].lost()
 
 
@@ -124,7 +127,9 @@ def test_recovery_from_four_leaves_a_tenth_of_the_loss_under_a_fifth_of_datagram
         run = played(processes=25, p=0.5, rounds=40, network=network, recovery=recovery)
         assert run.judge.violations == []
         if recovery != "none":
-            assert 0.8 < run.counted["recovered"] / run.counted["recovery_attempts"] <= 1
+            assert (
+                0.8 < run.meter.counted["recovered"] / run.meter.counted["recovery_attempts"] <= 1
+            )
         return run.lost()
 
     without = lost("none")
@@ -139,8 +144,8 @@ def test_rounds_need_not_be_in_step() -> None:
 
 def test_a_history_that_is_too_short_costs_duplicates_only() -> None:
     long, short = (played(history=h, processes=10, network={"seed": 4}) for h in (200, 4))
-    assert long.counted["repeated"] == 0
-    assert short.counted["repeated"] > 100
+    assert long.meter.counted["repeated"] == 0
+    assert short.meter.counted["repeated"] > 100
     for run in (long, short):
         assert run.lost() == 0
         assert run.judge.twice == run.judge.violations == []
@@ -154,8 +159,8 @@ def test_gossip_over_partial_views_reaches_all_with_joins_and_leaves() -> None:
     run.run(100)
     for newcomer in (18, 19):
         assert run.protocols[newcomer].busy()
-        run.perform(newcomer, run.protocols[newcomer].join(run.now))
-    run.perform(17, run.protocols[17].leave(run.now))
+        run.join(newcomer)
+    run.leave(17)
     run.run(2500)
     assert not run.protocols[17].view.member
     run.load(4, 0.5, 20, 100)
@@ -188,10 +193,10 @@ def test_a_buffer_of_twice_the_expected_events_has_nearly_all_that_may_be_asked_
 
     def look_later(me: int, message: Any) -> bool:
         if message.source == me:
-            run.at(run.now + rounds * ROUND_NS, lambda: look(message.eid))
+            run.at(run.now / MS + rounds * 100, lambda: look(message.eid))
         return False
 
-    run.answers = look_later
+    run.answers_to = look_later
     run.load(n, np_ / n, 400, 100)
     run.run(100 * 420)
     assert seen > 1500
@@ -220,9 +225,9 @@ def test_of_enough_processes_asked_one_is_alive(n: int, p_f: float) -> None:
 def test_recovery_from_four_succeeds_as_often_as_is_proven_with_failed_processes() -> None:
     """Theorem 5.2: with k = 4 targets each of n = 25 may have failed with probability k / 2n."""
     run = played(processes=25, p=0.5, network={"loss": 0.2, "seed": 1}, dead=2)
-    attempts = run.counted["recovery_attempts"]
+    attempts = run.meter.counted["recovery_attempts"]
     assert attempts > 30
-    assert run.counted["recovered"] / attempts > 1 - (math.e / 4) ** 2
+    assert run.meter.counted["recovered"] / attempts > 1 - (math.e / 4) ** 2
 
 
 # Mistakes

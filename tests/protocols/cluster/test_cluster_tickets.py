@@ -2,7 +2,6 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,14 @@ from testbed.engines.simulate.engine import Simulation
 from testbed.experiment import Scenario, parse
 from testbed.fuzz import draw
 from testbed.fuzz.trial import MemoryLog
-from testbed.protocols import MessageId, Place
+from testbed.protocols import Discard, MessageId, Place
 from testbed.protocols.broken.cluster import Reset
 from testbed.protocols.cluster import Cluster
 from testbed.protocols.cluster.events import EventId
-from testbed.protocols.cluster.tickets import Leases
+from testbed.protocols.cluster.tickets import Leases, TicketManager
 from tests.protocols.cluster.ring import check
-from tests.protocols.cluster.rounds import MS, Rounds
+from tests.protocols.cluster.rounds import Rounds
+from tests.world import MS
 
 LEASE_ROUND_MS = 200.0
 CHOSEN: dict[str, Any] = {
@@ -43,9 +43,9 @@ class Cast(Rounds):
         **chosen: Any,
     ) -> None:
         settings = protocol.Settings(**{**CHOSEN, **chosen})
-        super().__init__(lambda place: protocol(place, settings), processes, loss=loss, seed=seed)
+        super().__init__(lambda place: protocol(place, settings), processes, seed, loss=loss)
         self.eids: Counter[EventId] = Counter()
-        self.answers = self.note
+        self.answers_to = self.note
         self.at(0, self.look)
 
     def note(self, me: int, message: Any) -> bool:
@@ -55,19 +55,18 @@ class Cast(Rounds):
 
     def look(self) -> None:
         """No ticket has two owners, or may be given away by two."""
-        alive = {p.me: p.manager for p in self.protocols if p.me not in self.dead}
-        check(alive, lambda me: self.now)
-        self.at(self.now + 5 * MS, self.look)
+        check(self.managers(), lambda me: self.now)
+        self.at(self.now / MS + 5, self.look)
 
-    def ask(self, me: int, what: Callable[[Cluster, int], Any]) -> None:
-        """The application wants a ticket, or wants to get rid of it."""
-        if me not in self.dead:
-            self.perform(me, what(self.protocols[me], self.now))
+    def managers(self) -> dict[int, TicketManager]:
+        """Of the processes that live."""
+        found = {p: self.protocols[p].manager for p in self.live()}
+        return {p: manager for p, manager in found.items() if manager is not None}
 
     def owners(self) -> dict[int, int]:
         """Who owns which ticket."""
-        alive = (p for p in self.protocols if p.me not in self.dead)
-        return {p.ticket: p.me for p in alive if p.ticket is not None}
+        tickets = {p: self.protocols[p].ticket for p in self.live()}
+        return {ticket: p for p, ticket in tickets.items() if ticket is not None}
 
 
 def test_the_first_own_tickets_as_soon_as_their_voters_agree_and_others_join() -> None:
@@ -75,11 +74,11 @@ def test_the_first_own_tickets_as_soon_as_their_voters_agree_and_others_join() -
     run.run(100)
     assert run.owners() == {ticket: ticket for ticket in range(6)}
     assert run.protocols[8].busy()
-    run.ask(8, Cluster.join)
+    run.join(8)
     run.run(60 * LEASE_ROUND_MS)  # only the owner of ticket 0 has any to give away
     assert 8 in run.owners().values()
     assert not run.protocols[8].busy()
-    assert run.multicast(8) is not None
+    assert run.try_to_say(8) is not None
     run.run(1000)
     assert run.lost() == 0
 
@@ -89,21 +88,21 @@ def handed_on(protocol: type[Cluster]) -> tuple[Cast, MessageId | None]:
     run = Cast(8, seed=2, protocol=protocol, coordinators=6, tickets=6)
     run.run(100)
     for _ in range(3):
-        run.multicast(2)
+        run.try_to_say(2)
     run.run(1000)
-    run.ask(2, Cluster.leave)
-    run.ask(7, Cluster.join)
+    run.leave(2)
+    run.join(7)
     run.run(40 * LEASE_ROUND_MS)
     assert run.protocols[7].ticket == 2
     assert run.protocols[2].busy()
-    name = run.multicast(7)
+    name = run.try_to_say(7)
     run.run(1000)
     return run, name
 
 
 def test_a_ticket_that_was_given_back_goes_on_in_a_new_epoch_and_nobody_waits_for_the_old() -> None:
     run, name = handed_on(Cluster)
-    assert all(name in sequence for sequence in run.sequences)
+    assert all(name in run.delivered(p) for p in range(8))
     assert run.judge.violations == run.judge.twice == []
     assert max(run.eids.values()) == 1
     assert run.lost() == 0
@@ -112,7 +111,7 @@ def test_a_ticket_that_was_given_back_goes_on_in_a_new_epoch_and_nobody_waits_fo
 def test_a_clock_entry_that_begins_anew_with_its_new_owner_is_caught() -> None:
     run, name = handed_on(Reset)
     assert max(run.eids.values()) == 2  # the name of an event is used twice,
-    assert sum(name in sequence for sequence in run.sequences) == 1  # so that nobody else takes it
+    assert sum(name in run.delivered(p) for p in range(8)) == 1  # so that nobody else takes it
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -121,14 +120,14 @@ def test_no_ticket_and_no_event_name_is_ever_used_twice(seed: int) -> None:
     run = Cast(12, seed, loss=rng.choice([0, 0.1, 0.3]))
     run.load(12, 0.3, 200, 50)
     for _ in range(30):
-        what = rng.choice([Cluster.join, Cluster.leave])
-        run.at(rng.randrange(10_000) * MS, partial(run.ask, rng.randrange(12), what))
+        what = rng.choice([run.join, run.leave])
+        run.at(rng.randrange(10_000), partial(what, rng.randrange(12)))
     for _ in range(2):
-        run.at(rng.randrange(10_000) * MS, partial(run.dead.add, rng.randrange(12)))
+        run.at(rng.randrange(10_000), partial(run.crash, rng.randrange(12)))
     run.run(12_000)
     assert max(run.eids.values()) == 1
     assert run.judge.violations == run.judge.twice == []
-    assert run.counted["tickets_granted"] > 8
+    assert run.meter.counted["tickets_granted"] > 8
     assert sum(run.eids.values()) > 100
 
 
@@ -164,7 +163,9 @@ def test_who_has_slept_through_its_lease_multicasts_nothing() -> None:
     assert sleeper.ticket == 3
     late = run.now + 100 * sleeper.settings.leases.lease_ns
     effects = list(sleeper.multicast(b"", None, late))
-    assert [effect.reason for effect in effects] == ["no lease"]
+    (discard,) = effects
+    assert isinstance(discard, Discard)
+    assert discard.reason == "no lease"
 
 
 def test_one_that_is_started_again_joins_for_a_ticket_again() -> None:

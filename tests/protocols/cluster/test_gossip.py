@@ -1,6 +1,7 @@
 """PrCast and lpbcast's membership: who is reached, for how long, and who knows whom."""
 
 import random
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -16,11 +17,30 @@ from testbed.protocols.cluster import Cluster
 from testbed.protocols.cluster.events import Event, EventGossip, EventId, Recover
 from testbed.protocols.cluster.gossip import Ball, Gossip, GossipSettings, PrCast, make_view
 from testbed.protocols.cluster.lpbcast import News, PartialView
-from tests.protocols.cluster.rounds import LockStep
 
 PROCESSES = 9
 CODEC = Codec(10, (EventGossip, Event, Recover, Message), 7, PROCESSES)
 PLAIN = Codec(10, (Gossip,), 7, PROCESSES)
+
+
+class LockStep:
+    """The gossip layer alone: all processes begin their rounds together, and nothing is lost."""
+
+    def __init__(self, processes: list[PrCast]) -> None:
+        self.processes = processes
+        self.received: Counter[MessageId] = Counter()
+        self.copies = 0
+
+    def step(self) -> None:
+        """A round of all processes; then all that they sent arrives."""
+        for todo in [prcast.round() for prcast in self.processes]:
+            if todo is None:
+                continue
+            self.copies += len(todo.targets) * len(todo.gossip.balls)
+            for target in todo.targets:
+                prcast = self.processes[target]
+                if prcast.view.member:
+                    self.received.update(event.id for event in prcast.receive(todo.gossip))
 
 
 def make_processes(count: int, rng: random.Random, **settings: Any) -> LockStep:

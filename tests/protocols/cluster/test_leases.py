@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from testbed.explore.tickets.system import ViolationError
 from testbed.protocols.base import Place
 from testbed.protocols.broken.leases import (
     BROKEN_LEASES,
@@ -31,29 +32,27 @@ from testbed.protocols.cluster.tickets.lease_messages import Accept, Alive, Neig
 from testbed.protocols.cluster.tickets.messages import RingMember
 from testbed.protocols.cluster.tickets.voting import needed, refusing
 from testbed.protocols.wire import Codec, Message
-from tests.protocols.cluster.ring import MS, ROUND, ViolationError, World, storm
+from tests.protocols.cluster.ring import ROUND_MS, Holders, storm
+from tests.world import MS
 
-RULES = LeaseSettings(k=2, round_ns=ROUND, delay_ns=ROUND // 10)
-QUARANTINE = RULES.quarantine_ns
+ROUND = ROUND_MS
+RULES = LeaseSettings(k=2, round_ns=ROUND * MS, delay_ns=ROUND * MS // 10)
+QUARANTINE = RULES.quarantine_ns / MS
 SILENCE = 3 * ROUND  # until a successor that has crashed is excluded
 
 
 def founded(
     founders: int, tickets: int, spare: int = 1, kind: type[Leases] = Leases, k: int = 2
-) -> World:
+) -> Holders:
     """A ring of founders, their tickets evenly spread, and some processes that are not in it."""
     rules = LeaseSettings(k, RULES.round_ns, RULES.delay_ns)
     places = {tickets - 1 - i * (tickets // founders): i for i in range(founders)}
-    ring = World(lambda place: kind(place, tickets, places, rules), founders + spare)
+    ring = Holders(lambda place: kind(place, tickets, places, rules), founders + spare)
     ring.run(ROUND)
     return ring
 
 
-def join(ring: World, p: int) -> None:
-    ring.act(p, lambda machine, now: machine.join(now))
-
-
-def until(ring: World, condition: Callable[[], bool], rounds: int) -> int:
+def until(ring: Holders, condition: Callable[[], bool], rounds: int) -> int:
     """How many rounds it takes until something is so; not more than these."""
     for passed in range(rounds):
         if condition():
@@ -74,10 +73,10 @@ def test_any_two_sets_of_voters_of_which_one_agrees_and_one_refuses_have_one_in_
 def test_a_founder_alone_serves_joiners_one_after_the_other() -> None:
     ring = founded(1, 8, spare=7)
     for p in range(1, 8):
-        join(ring, p)
+        ring.join(p)
     until(ring, lambda: len(ring.members()) == 8, 60)
     assert ring.complete()
-    assert ring.counted["exclusions"] == 0
+    assert ring.meter.counted["exclusions"] == 0
 
 
 def test_a_founder_that_is_late_does_not_found_again() -> None:
@@ -88,7 +87,7 @@ def test_a_founder_that_is_late_does_not_found_again() -> None:
 
 
 def test_a_founder_needs_the_votes_of_the_others() -> None:
-    ring = World(lambda place: Leases(place, 6, {5: 0, 3: 1, 1: 2}, RULES), 3)
+    ring = Holders(lambda place: Leases(place, 6, {5: 0, 3: 1, 1: 2}, RULES), 3)
     ring.cut = lambda a, b: True
     ring.run(10 * ROUND)
     assert ring.granted == []
@@ -106,7 +105,7 @@ def test_tickets_of_the_crashed_are_assignable_after_the_papers_bound(
     assert rounds * ROUND <= SILENCE + (distance + 2) * ROUND
     assert rounds * ROUND <= SILENCE + len(crashed) * ROUND + QUARANTINE + ROUND
     assert sorted(ring.members()) == [p for p in range(8) if p not in crashed]
-    join(ring, 8)
+    ring.join(8)
     until(ring, lambda: 8 in ring.members(), 10)
 
 
@@ -120,8 +119,8 @@ def test_a_cluster_that_loses_k_neighbours_at_a_time_goes_on_serving_joins() -> 
     for first in (0, 2, 4, 6):
         ring.crash(first)
         ring.crash(first + 1)
-        join(ring, 8 + first)
-        join(ring, 9 + first)
+        ring.join(8 + first)
+        ring.join(9 + first)
         until(ring, recovered, 20)
     assert sorted(ring.members()) == list(range(8, 16))
 
@@ -139,10 +138,10 @@ def test_a_voter_that_has_crashed_is_not_handed_round_a_small_ring_for_ever() ->
 
 def test_who_is_alone_cannot_be_excluded_and_may_sleep() -> None:
     ring = founded(1, 4)
-    ring.paused[0] = ring.now + 20 * ROUND
+    ring.pause(0, 20 * ROUND)
     ring.run(20 * ROUND)
     assert ring.members() == [0]
-    join(ring, 1)
+    ring.join(1)
     until(ring, lambda: ring.members() == [0, 1], 10)
 
 
@@ -150,7 +149,12 @@ def test_a_process_sends_at_most_one_alive_to_each_of_its_successors_in_a_round(
     ring = founded(9, 18)
     ring.run(3 * ROUND)
     sent: Counter[int] = Counter()
-    ring.on_send = lambda sender, message: sent.update([sender] * isinstance(message, Alive))
+
+    def count(sender: int, peer: int, message: Message) -> bool:
+        sent[sender] += isinstance(message, Alive)
+        return False
+
+    ring.drops = count
     ring.run(10 * ROUND)
     per_round = 2 * RULES.k + 1
     assert all(9 * per_round <= sent[p] <= 11 * per_round for p in range(9))
@@ -159,7 +163,7 @@ def test_a_process_sends_at_most_one_alive_to_each_of_its_successors_in_a_round(
 
 def test_who_has_slept_through_its_lease_owns_nothing_before_it_does_anything() -> None:
     ring = founded(6, 12)
-    ring.paused[2] = ring.now + 20 * ROUND
+    ring.pause(2, 20 * ROUND)
     ring.run(4 * ROUND)
     machine = ring.machines[2]
     assert machine.state == "coordinator"
@@ -175,7 +179,7 @@ def test_a_process_that_is_cut_off_stops_and_comes_back_with_another_epoch() -> 
     until(ring, lambda: 2 not in ring.members(), 4)
     until(ring, ring.complete, 10)
     ring.cut = lambda a, b: False
-    join(ring, 2)
+    ring.join(2)
     until(ring, lambda: 2 in ring.members(), 20)
     assert ring.grants[2].epoch > 0
 
@@ -191,7 +195,7 @@ def test_only_one_side_of_a_cut_goes_on() -> None:
 
 def test_who_leaves_stops_at_once_and_its_ticket_is_assignable_again() -> None:
     ring = founded(6, 12)
-    ring.act(3, lambda machine, now: machine.leave(now))
+    ring.leave(3)
     assert 3 not in ring.members()
     until(ring, ring.complete, 8)
     until(ring, lambda: ring.machines[3].state == "out", 8)
@@ -199,32 +203,30 @@ def test_who_leaves_stops_at_once_and_its_ticket_is_assignable_again() -> None:
 
 def test_the_last_one_stays_until_another_has_joined() -> None:
     ring = founded(1, 4)
-    ring.act(0, lambda machine, now: machine.leave(now))
+    ring.leave(0)
     ring.run(5 * ROUND)
     assert ring.members() == [0]
-    join(ring, 1)
+    ring.join(1)
     until(ring, lambda: ring.members() == [1], 12)
     until(ring, ring.complete, 12)
 
 
 def test_an_answer_to_an_old_request_is_ignored() -> None:
     ring = founded(4, 8)
-    held: list[tuple[int, int, Any]] = []
-    deliver = ring.arrive
+    held: list[tuple[int, int, Accept]] = []
 
-    def hold(p: int, peer: int, message: Any) -> None:
+    def hold(sender: int, peer: int, message: Message) -> bool:
         if isinstance(message, Accept):
-            held.append((p, peer, message))
-        else:
-            deliver(p, peer, message)
+            held.append((sender, peer, message))
+        return isinstance(message, Accept)
 
-    ring.arrive = hold  # type: ignore[method-assign]
-    join(ring, 4)
+    ring.drops = hold
+    ring.join(4)
     until(ring, lambda: bool(held), 5)
-    ring.act(4, lambda machine, now: machine.leave(now))
-    join(ring, 4)
-    ring.arrive = deliver  # type: ignore[method-assign]
-    deliver(*held[0])
+    ring.leave(4)
+    ring.join(4)
+    ring.drops = lambda sender, peer, message: False
+    ring.receive(*held[0])
     assert ring.machines[4].state == "joining"
     until(ring, lambda: 4 in ring.members(), 20)
 
@@ -234,18 +236,19 @@ def test_all_that_is_sent_can_be_encoded_and_is_not_large() -> None:
     codec = Codec(10, LEASE_MESSAGES, 1, 9)
     sizes: Counter[str] = Counter()
 
-    def encode(sender: int, message: Message) -> None:
+    def encode(sender: int, peer: int, message: Message) -> bool:
         data = codec.encode(message)
         assert codec.encode(codec.decode(data)) == data
         sizes[type(message).__name__] = max(len(data), sizes[type(message).__name__])
+        return False
 
-    ring.on_send = encode
+    ring.drops = encode
     ring.crash(3)
-    ring.act(5, lambda machine, now: machine.leave(now))
+    ring.leave(5)
     ring.run(5 * ROUND)
-    ring.begin(3)
+    ring.restart(3)
     for p in (3, 7, 8):
-        join(ring, p)
+        ring.join(p)
     until(ring, lambda: {3, 7, 8} <= set(ring.members()), 30)
     assert {message.__name__ for message in LEASE_MESSAGES} == set(sizes)
     assert (sizes["Alive"], sizes["Poll"]) == (44, 264)
@@ -291,13 +294,13 @@ def test_an_answer_to_a_poll_before_a_crash_is_none_to_a_poll_after_it() -> None
     assert machine.owns(0) == 1
 
 
-def changing(kind: type[Leases]) -> World:
+def changing(kind: type[Leases]) -> Holders:
     """4 hears of new voters; its predecessor 3 does not hear from it again, nor 2 from 3."""
     ring = founded(8, 24, kind=kind, k=1)
     ring.machines[8].view = [p if p == 2 else None for p in ring.machines[8].view]
-    join(ring, 8)
+    ring.join(8)
     while Voter(8, 0) not in ring.machines[3].L:
-        ring.run(MS)
+        ring.run(1)
     ring.cut = lambda a, b: (a, b) in {(4, 3), (3, 2)}
     ring.run(15 * ROUND)
     return ring
@@ -322,25 +325,25 @@ def test_three_processes_are_safe_whatever_two_faults_follow_each_other(first: A
         ring = founded(3, 3, spare=0, k=1)
         for kind, where in (first, second):
             strike(ring, kind, where)
-            ring.run(gap * ROUND + ROUND // 3)
+            ring.run(gap * ROUND + ROUND / 3)
         ring.run(6 * ROUND)
         ring.cut = lambda a, b: False
         for p in ring.machines:
-            join(ring, p)
+            ring.join(p)
         for _ in range(8):
             ring.run(ROUND)
             for p in range(3):
                 ring.use(p)
 
 
-def strike(ring: World, kind: str, where: Any) -> None:
+def strike(ring: Holders, kind: str, where: Any) -> None:
     """One process crashes, sleeps, hears nothing or is not heard; or two cannot reach each other."""
     before = ring.cut
     match kind:
         case "crash":
             ring.crash(where)
         case "pause":
-            ring.paused[where] = ring.now + 7 * ROUND
+            ring.pause(where, 7 * ROUND)
         case "deaf":
             ring.cut = lambda a, b: before(a, b) or b == where
         case "mute":
@@ -353,7 +356,7 @@ def strike(ring: World, kind: str, where: Any) -> None:
 @settings(max_examples=20, deadline=None)
 def test_in_any_weather_no_ticket_has_two_owners_or_coordinators(seed: int) -> None:
     ring = storm(seed, Leases)
-    names = [(grant.ticket, grant.epoch) for _, _, grant in ring.granted]
+    names = [(grant.ticket, grant.epoch) for grant in ring.granted]
     assert len(names) == len(set(names))
 
 
@@ -381,6 +384,6 @@ def test_bad_weather_catches_the_broken_versions(kind: type[Leases]) -> None:
 
 def test_a_grant_tells_the_epoch_and_counts_from_nothing() -> None:
     ring = founded(4, 8)
-    join(ring, 4)
+    ring.join(4)
     until(ring, lambda: 4 in ring.members(), 10)
     assert ring.grants[4] == Granted(ring.machines[4].ticket, 1, 0)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from testbed.explore.tickets.system import ViolationError
 from testbed.protocols.broken.tickets import (
     BROKEN_RINGS,
     AnySuccessor,
@@ -19,40 +20,33 @@ from testbed.protocols.broken.tickets import (
 from testbed.protocols.cluster.tickets import LEASE_MESSAGES, TICKET_MESSAGES, Granted, Ring
 from testbed.protocols.cluster.tickets.encoding import MAYBE, NOBODY, PROCESS, Form, Many, Record
 from testbed.protocols.wire import Codec, Message, WireError
-from tests.protocols.cluster.ring import MS, ViolationError, World
+from tests.protocols.cluster.ring import Holders
 from tests.protocols.cluster.ring_search import Search
+from tests.world import MS
 
 
 def world(
     processes: int, tickets: int, seed: int = 0, kind: type[Ring] = Ring, **more: Any
-) -> World:
+) -> Holders:
     founders = {tickets - 1: 0}
-    return World(lambda place: kind(place, tickets, founders, 20 * MS), processes, seed, **more)
+    return Holders(lambda place: kind(place, tickets, founders, 20 * MS), processes, seed, **more)
 
 
-def join(ring: World, p: int) -> None:
-    ring.act(p, lambda machine, now: machine.join(now))
-
-
-def leave(ring: World, p: int) -> None:
-    ring.act(p, lambda machine, now: machine.leave(now))
-
-
-def churn(seed: int, kind: type[Ring] = Ring, processes: int = 12, tickets: int = 16) -> World:
+def churn(seed: int, kind: type[Ring] = Ring, processes: int = 12, tickets: int = 16) -> Holders:
     """Users join and leave at random while messages are under way; the founder stays."""
     rng = random.Random(seed)
     ring = world(processes, tickets, seed, kind)
     for _ in range(60):
         p = rng.randrange(processes)
         if rng.random() < 0.55:
-            join(ring, p)
+            ring.join(p)
         elif p:
-            leave(ring, p)
+            ring.leave(p)
         for q in range(processes):
             if rng.random() < 0.3:
                 ring.use(q)
-        ring.run(rng.choice((0, 1, 3, 20)) * MS)
-    ring.run(20_000 * MS)
+        ring.run(rng.choice((0, 1, 3, 20)))
+    ring.run(20_000)
     return ring
 
 
@@ -65,7 +59,7 @@ def test_a_founder_alone_owns_one_ticket_and_may_assign_the_others() -> None:
 
 
 def test_founders_share_the_tickets() -> None:
-    ring = World(lambda place: Ring(place, 7, {5: 0, 3: 1, 0: 2}), 3)
+    ring = Holders(lambda place: Ring(place, 7, {5: 0, 3: 1, 0: 2}), 3)
     assert [m.coordinated() for m in ring.machines.values()] == [[5, 4], [3, 2, 1], [0, 6]]
     assert [m.pred for m in ring.machines.values()] == [2, 0, 1]
     assert ring.complete()
@@ -74,12 +68,12 @@ def test_founders_share_the_tickets() -> None:
 def test_two_are_each_others_neighbours_and_either_may_leave() -> None:
     for leaver in (0, 1):
         ring = world(2, 3)
-        join(ring, 1)
-        ring.run(100 * MS)
+        ring.join(1)
+        ring.run(100)
         assert ring.members() == [0, 1]
         assert [m.succ.process for m in ring.machines.values()] == [1, 0]
-        leave(ring, leaver)
-        ring.run(100 * MS)
+        ring.leave(leaver)
+        ring.run(100)
         stays = ring.machines[1 - leaver]
         assert ring.members() == [1 - leaver]
         assert stays.succ.process == stays.pred == 1 - leaver
@@ -88,37 +82,37 @@ def test_two_are_each_others_neighbours_and_either_may_leave() -> None:
 
 def test_the_last_one_stays_until_another_has_joined() -> None:
     ring = world(2, 3)
-    leave(ring, 0)
-    ring.run(100 * MS)
+    ring.leave(0)
+    ring.run(100)
     assert ring.members() == [0]
-    join(ring, 1)
-    ring.run(200 * MS)
+    ring.join(1)
+    ring.run(200)
     assert ring.members() == [1]
     assert ring.complete()
 
 
 def test_who_finds_no_free_ticket_gets_one_when_another_leaves() -> None:
     ring = world(3, 2)
-    join(ring, 1)
-    ring.run(100 * MS)
-    join(ring, 2)
-    ring.run(500 * MS)
+    ring.join(1)
+    ring.run(100)
+    ring.join(2)
+    ring.run(500)
     assert ring.members() == [0, 1]
-    leave(ring, 1)
-    ring.run(500 * MS)
+    ring.leave(1)
+    ring.run(500)
     assert ring.members() == [0, 2]
 
 
 def test_a_ticket_is_handed_on_with_its_last_number() -> None:
     ring = world(3, 2)
-    join(ring, 1)
-    ring.run(100 * MS)
+    ring.join(1)
+    ring.run(100)
     for _ in range(5):
         ring.use(1)
-    leave(ring, 1)
-    ring.run(100 * MS)
-    join(ring, 2)
-    ring.run(100 * MS)
+    ring.leave(1)
+    ring.run(100)
+    ring.join(2)
+    ring.run(100)
     assert ring.grants[2] == Granted(0, 0, 5)
 
 

@@ -1,24 +1,135 @@
-"""What must not harm a daisy, whichever way messages travel inside its groups.
+"""Daisies on the world of tests, and what must not harm them however messages travel in a group.
 
 Each scene is given a world of twelve processes in three groups of four, or what makes one.
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
+import pytest
+from typing_extensions import override
+
+from testbed.protocols import Message, MessageId, Place
 from testbed.protocols.daisy import Daisy
-from tests.protocols.members import Members
+from testbed.protocols.daisy.group import Group
+from testbed.protocols.daisy.messages import Cast
+from tests.world import MS, P, World
 
 QUICK = Daisy.Settings(
     group_size=4, heartbeat_ms=20, patience_ms=70, grace_ms=200, forget_ms=60_000, ack_ms=1
 )
+RECIPIENTS = replace(QUICK, inside="recipients")
+STAR = replace(QUICK, inside="server")
 SERVERS = (0, 4, 8)
 GROUPS = [range(0, 4), range(4, 8), range(8, 12)]
-Make = Callable[[], Members]
+TOP = 4096  # the group of servers
 
 
-def scenario(world: Members, a: int, b: int, c: int, lost: tuple[int, int]) -> None:
+# Of scenario(): a, b, c, and between whom the copy is lost
+PLACES = [
+    pytest.param(1, 2, 3, (1, 2), id="nobody serves"),
+    pytest.param(0, 1, 2, (0, 1), id="a serves"),
+    pytest.param(1, 0, 2, (1, 0), id="b serves"),
+    pytest.param(1, 5, 2, (1, 0), id="b elsewhere, lost on the way to the server"),
+    pytest.param(0, 5, 1, (0, 4), id="b elsewhere, lost between servers, a serves"),
+    pytest.param(1, 5, 2, (0, 4), id="b elsewhere, lost between servers"),
+    pytest.param(1, 5, 2, (4, 5), id="b elsewhere, lost on the way from the server"),
+    pytest.param(1, 4, 0, (0, 4), id="b and c serve"),
+    pytest.param(1, 5, 6, (4, 5), id="b and c elsewhere"),
+]
+
+
+class Members(World[P]):
+    """Processes that send to some others, on a network of datagrams."""
+
+    def __init__(
+        self, protocol: Callable[[Place], P], processes: int, seed: int = 0, **more: Any
+    ) -> None:
+        super().__init__(protocol, processes, seed, **{"delays_ms": (1, 5), "wire": True, **more})
+
+    @override
+    def draw(self, node: int) -> frozenset[int]:
+        everybody = range(len(self.nodes))
+        return frozenset(self.rng.sample(everybody, self.rng.randint(1, min(4, len(everybody)))))
+
+    def due(self) -> int:
+        """How many deliveries are still due to live processes from live senders."""
+        live = set(self.live())
+        got = {p: set(self.delivered(p)) for p in live}
+        return sum(
+            (e.source, e.seq) not in got[p]
+            for node in live
+            for e in self.log.events[node]
+            if e.event == "send"
+            for p in live.intersection(live if e.to is None else e.to)
+        )
+
+    def settle(self, most_ms: float = 20_000, longer_ms: float = 300) -> None:
+        """Until all is delivered that is due, and a while longer; a test sees what is not."""
+        end = self.now + most_ms * MS
+        while self.now < end and (self.due() or any(self.nodes[p].backlog for p in self.live())):
+            self.run(50)
+        self.run(longer_ms)
+
+
+class Daisies(Members[Daisy]):
+    """Processes of a daisy."""
+
+    def __init__(
+        self,
+        processes: int,
+        seed: int = 0,
+        settings: Daisy.Settings = QUICK,
+        kind: type[Daisy] = Daisy,
+        **more: Any,
+    ) -> None:
+        make = lambda place: kind(place, settings)  # noqa: E731
+        super().__init__(make, processes, seed, **{"delays_ms": (1, 3), **more})
+
+    def group(self, node: int, level: int = 0) -> Group:
+        return self.protocols[node].groups[level]
+
+    def view(self, node: int, level: int = 0) -> tuple[int, ...]:
+        view = self.group(node, level).view
+        assert view is not None
+        return view.processes
+
+    def held(self, node: int, level: int = 0) -> set[MessageId]:
+        """The messages that a member of a group holds back."""
+        casting = self.group(node, level).casting
+        assert casting is not None
+        return {cast.id for cast in casting.held.values()}
+
+    def has_history(self) -> bool:
+        """Whether any process still keeps any message."""
+        return any(group.history for process in self.protocols for group in process.groups)
+
+
+Make = Callable[[], Daisies]
+M = TypeVar("M", bound=Message)
+
+
+def watch(world: World[Any], kind: type[M]) -> list[tuple[int, int, M]]:
+    """All messages of a kind that are sent from now on: from whom, to whom."""
+    seen: list[tuple[int, int, M]] = []
+
+    def drops(sender: int, peer: int, message: Message) -> bool:
+        if isinstance(message, kind):
+            seen.append((sender, peer, message))
+        return False
+
+    world.drops = drops
+    return seen
+
+
+def lose_casts(*ways: tuple[int, int]) -> Callable[[int, int, Message], bool]:
+    """What drops all casts from a process to another."""
+    return lambda sender, peer, message: (sender, peer) in ways and isinstance(message, Cast)
+
+
+def scenario(world: Members[Any], a: int, b: int, c: int, lost: tuple[int, int]) -> None:
     """m1 from a to b is lost, m2 from a to c arrives, c sends m3 to b, a crashes."""
     world.run(12)
     omissions = [(*lost, (a, 1))]
@@ -61,14 +172,14 @@ def crash_at(make: Make, server: int, first: int = 0, every: int = 1) -> None:
         assert verdict.ok, (moment, verdict.explain(2))
 
 
-def crash_in_a_row(world: Members, servers: Iterable[int], first_ms: float, gap_ms: float) -> None:
+def crash_in_a_row(world: Daisies, servers: Iterable[int], first_ms: float, gap_ms: float) -> None:
     """One server crashes after the other."""
     for number, server in enumerate(servers):
         world.at(25 + first_ms + number * gap_ms, partial(world.crash, server))
     afterwards(world)
 
 
-def afterwards(world: Members) -> None:
+def afterwards(world: Daisies) -> None:
     """What was agreed on again works, and nothing was lost."""
     world.run(400)
     for sender in world.live():
@@ -78,7 +189,7 @@ def afterwards(world: Members) -> None:
     assert world.due() == 0
 
 
-def heal(world: Members, island: Iterable[int], ms: int) -> None:
+def heal(world: Daisies, island: Iterable[int], ms: int) -> None:
     """Some are cut off for a while, and all talk."""
     world.at(60, lambda: world.part(island))
     world.at(60 + ms, world.part)
@@ -94,7 +205,7 @@ def heal(world: Members, island: Iterable[int], ms: int) -> None:
     assert len({world.view(world.view(p)[0], 1) for p in SERVERS}) == 1
 
 
-def stand_still(world: Members, process: int) -> None:
+def stand_still(world: Daisies, process: int) -> None:
     """A process stops for so long that it is suspected, and goes on."""
     world.run(50)
     world.say(process)
@@ -111,7 +222,7 @@ def stand_still(world: Members, process: int) -> None:
     world.sound()
 
 
-def start_again(world: Members, gap_ms: float) -> None:
+def start_again(world: Daisies, gap_ms: float) -> None:
     """Four processes, three of them servers, start again, one after the other."""
     world.run(50)
     for number, process in enumerate((5, 4, 8, 0)):
@@ -128,7 +239,7 @@ def start_again(world: Members, gap_ms: float) -> None:
     assert [set(world.view(p)) for p in range(12)] == [set(GROUPS[p // 4]) for p in range(12)]
 
 
-def leave_and_join(world: Members, process: int) -> None:
+def leave_and_join(world: Daisies, process: int) -> None:
     """One of the second group leaves while messages flow, and comes back."""
     world.run(50)
     rest = [p for p in range(12) if p != process]
@@ -147,10 +258,3 @@ def leave_and_join(world: Members, process: int) -> None:
     world.settle()
     assert world.due() == 0
     world.sound()
-
-
-def weather(storm: Callable[[int], Members], seeds: Iterable[int]) -> None:
-    """No storm makes a violation."""
-    for seed in seeds:
-        verdict = storm(seed).check()
-        assert verdict.ok, (seed, verdict.explain(2))

@@ -7,34 +7,28 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from testbed.protocols import WireError
+from testbed.protocols import MessageId
 from testbed.protocols.daisy import Daisy
 from testbed.protocols.daisy.messages import NO_VIEW, Cast
 from testbed.protocols.daisy.server_group import ByOrigin
 from testbed.protocols.daisy.stamped_cast import StampedCast
-from testbed.protocols.daisy.view import ViewId
-from testbed.protocols.daisy.view_change import State
-from testbed.protocols.wire import MessageId
-from tests.protocols.daisy.daisies import QUICK, SERVERS, afterwards, crash_at
-from tests.protocols.members import RUN, Members
+from tests.protocols.daisy.daisies import QUICK, SERVERS, TOP, Daisies, afterwards, crash_at, watch
 
 EARLY = dataclasses.replace(QUICK, safe=False, early=True)
 LATE = dataclasses.replace(QUICK, safe=False)
-TOP = 4096
 Way = tuple[int, int, tuple[int, int]]  # from, to, which message
 
 
-def flowers(processes: int = 8, seed: int = 0, **more: Any) -> Members:
-    protocol = lambda place: Daisy(place, EARLY)  # noqa: E731
-    world = Members(processes, seed, **{"protocol": protocol, "delays_ms": (1, 3), **more})
+def flowers(
+    processes: int = 8, seed: int = 0, settings: Daisy.Settings = EARLY, **more: Any
+) -> Daisies:
+    world = Daisies(processes, seed, settings, **more)
     world.run(25)
     return world
 
 
-def lose(world: Members, *ways: Way) -> list[tuple[int, int]]:
+def lose(world: Daisies, *ways: Way) -> list[tuple[int, int]]:
     """No copy of these messages arrives until it is told otherwise; what servers broadcast."""
     relayed: list[tuple[int, int]] = []
 
@@ -47,19 +41,19 @@ def lose(world: Members, *ways: Way) -> list[tuple[int, int]]:
     return relayed
 
 
-def repair(world: Members) -> None:
+def repair(world: Daisies) -> None:
     world.drops = lambda sender, peer, message: False
     world.settle()
     world.sound()
     assert world.due() == 0
 
 
-def has(world: Members, node: int, *names: tuple[int, int]) -> bool:
+def has(world: Daisies, node: int, *names: tuple[int, int]) -> bool:
     """Whether a process has delivered these, within its group, whether or not they are for it."""
     return all(world.group(node).seen.get((p, 0), 0) >= seq for p, seq in names)
 
 
-def until(world: Members, condition: Callable[[], bool]) -> None:
+def until(world: Daisies, condition: Callable[[], bool]) -> None:
     end = world.now + 200_000_000
     while not condition():
         assert world.now < end
@@ -80,7 +74,7 @@ def test_a_message_leaves_before_what_it_comes_after_and_is_delivered_after_it()
     assert world.delivered(5) == []
     repair(world)
     assert world.delivered(5) == [(1, 1), (2, 1)]
-    assert world.counted["early_relays"] == 1
+    assert world.meter.counted["early_relays"] == 1
 
 
 def test_messages_of_one_sender_overtake_each_other_on_the_way_only() -> None:
@@ -96,7 +90,7 @@ def test_messages_of_one_sender_overtake_each_other_on_the_way_only() -> None:
 
 @pytest.mark.parametrize("settings", [EARLY, LATE], ids=["early", "late"])
 def test_a_message_does_not_wait_for_one_that_stays_in_the_group(settings: Any) -> None:
-    world = flowers(protocol=lambda place: Daisy(place, settings))
+    world = flowers(settings=settings)
     lose(world, (1, 0, (1, 1)))
     world.say(1, [2])
     until(world, lambda: has(world, 2, (1, 1)))
@@ -107,9 +101,9 @@ def test_a_message_does_not_wait_for_one_that_stays_in_the_group(settings: Any) 
     repair(world)
 
 
-def waiting_in_a_circle(kind: type[Daisy]) -> Members:
+def waiting_in_a_circle(kind: type[Daisy]) -> Daisies:
     """m2 leaves before m1; somebody else's m3 is relayed when m2 has come and still waits."""
-    world = flowers(protocol=lambda place: kind(place, EARLY))
+    world = flowers(kind=kind)
     lose(world, (1, 0, (1, 1)))
     world.say(1, [5])
     until(world, lambda: has(world, 2, (1, 1)))
@@ -145,9 +139,9 @@ def test_what_was_relayed_out_of_order_orders_what_answers_it() -> None:
     assert world.delivered(9) == [(5, 1), (1, 1)]
 
 
-def answer_before_question(kind: type[Daisy]) -> Members:
+def answer_before_question(kind: type[Daisy]) -> Daisies:
     """m1 stays in group 0 and is late; m2 leaves; its answer returns to one who lacks m1."""
-    world = flowers(protocol=lambda place: kind(place, EARLY))
+    world = flowers(kind=kind)
     lose(world, (1, 0, (1, 1)), (1, 2, (1, 1)))
     world.say(1, [2])
     world.say(1, [5])
@@ -168,25 +162,19 @@ def test_an_answer_waits_at_the_server_that_relayed_the_question_and_others_pass
 
 def test_messages_within_a_group_carry_nothing_more_and_others_one_vector_for_each_group() -> None:
     world = flowers(12)
-    sizes: dict[tuple[int, tuple[int, int]], int] = {}
-
-    def drops(sender: int, peer: int, message: Any) -> bool:
-        if isinstance(message, Cast):
-            sizes[message.group, message.id] = message.control_size
-        return False
-
-    world.drops = drops
+    casts = watch(world, Cast)
     world.say(1, [2])
     world.say(1, [5])
     world.settle(longer_ms=0)
     world.say(5, [1])
     world.settle()
+    sizes = {(cast.group, cast.id): cast.control_size for *_, cast in casts}
     local = 16 + 4 * 4 + 4
-    assert sizes[0, (1, 1)] == local
-    assert sizes[0, (1, 2)] == local + 4
-    assert sizes[1, (1, 2)] == local + 12 + 4 * 3
-    assert sizes[1, (5, 1)] == local + 12 + 4 * 3
-    assert sizes[TOP, (5, 1)] == 16 + 4 * 3 + 4 + 4
+    assert sizes[0, MessageId(1, 1)] == local
+    assert sizes[0, MessageId(1, 2)] == local + 4
+    assert sizes[1, MessageId(1, 2)] == local + 12 + 4 * 3
+    assert sizes[1, MessageId(5, 1)] == local + 12 + 4 * 3
+    assert sizes[TOP, MessageId(5, 1)] == 16 + 4 * 3 + 4 + 4
 
 
 def test_all_is_forgotten_once_it_has_arrived_everywhere() -> None:
@@ -195,8 +183,7 @@ def test_all_is_forgotten_once_it_has_arrived_everywhere() -> None:
         world.say(process)
     world.run(2000)
     assert world.due() == 0
-    for process in range(12):
-        assert not any(group.history for group in world.daisy(process).groups)
+    assert not world.has_history()
 
 
 @pytest.mark.parametrize("wrong", [{"levels": 3}, {"safe": True}, {"split_above": 5}])
@@ -208,7 +195,7 @@ def test_early_relaying_takes_two_levels_and_no_waiting(wrong: dict[str, Any]) -
 # crashes
 
 
-def busy_run(seed: int = 1) -> Members:
+def busy_run(seed: int = 7) -> Daisies:
     world = flowers(12, seed, answering=0.1, wire=False)
     for process, to in ((1, [2, 6, 10]), (2, [3]), (5, None), (9, [0, 4]), (3, [7, 1])):
         world.say(process, to)
@@ -227,17 +214,17 @@ def test_what_waits_for_a_message_that_nobody_has_is_discarded() -> None:
     world.say(1, [6])
     world.say(2, [5])
     world.run(8)
-    assert MessageId(1, 2) in {c.id for c in world.group(4, 1).casting.held.values()}  # type: ignore[union-attr]
+    assert (1, 2) in world.held(4, 1)
     world.crash(1)
     world.run(400)
-    assert not world.group(4, 1).casting.held  # type: ignore[union-attr]
+    assert not world.held(4, 1)
     afterwards(world)
     assert (1, 2) not in world.delivered(6)
     assert world.delivered(5)[0] == (2, 1)
 
 
 def test_servers_that_begin_anew_do_not_wait_for_what_has_long_arrived() -> None:
-    world = flowers()
+    world = flowers(seed=1)
     lose(world, (0, 4, (1, 2)))
     world.say(1, [5])
     world.say(1, [6])
@@ -267,13 +254,13 @@ def test_who_was_away_brings_along_what_others_waited_for() -> None:
 # chance
 
 
-def storm(seed: int, kind: type[Daisy] = Daisy, dead: Iterable[int] = ()) -> Members:
+def storm(seed: int, kind: type[Daisy] = Daisy, dead: Iterable[int] = ()) -> Daisies:
     """Losses and unequal delays, as the seed has it, after some have crashed."""
     rng = random.Random(seed)
     world = flowers(
         12,
         seed,
-        protocol=lambda place: kind(place, EARLY),
+        kind=kind,
         loss=rng.choice([0, 0.1, 0.2, 0.3]),
         delays_ms=rng.choice([(1, 3), (0.1, 10), (0.1, 30)]),
         answering=0.05,
@@ -304,7 +291,7 @@ def test_nothing_is_lost_or_out_of_order_in_any_weather(start: int) -> None:
         verdict = world.check()
         assert verdict.ok, (seed, verdict.explain(2))
         assert world.due() == 0, seed
-        early += world.counted["early_relays"]
+        early += world.meter.counted["early_relays"]
     assert early > 20
 
 
@@ -383,54 +370,3 @@ def test_the_relaying_servers_vector_makes_messages_wait_for_ever() -> None:
 def test_an_answer_that_does_not_wait_for_the_question_is_caught() -> None:
     world = answer_before_question(AnswersAtOnce)
     assert world.delivered(2) == [(5, 1)]
-
-
-# the encoding
-
-NUMBERS = st.integers(0, 2**32 - 1)
-NAMES = st.sets(st.builds(MessageId, st.integers(0, 7), NUMBERS), max_size=6)
-STAMPED = st.builds(
-    lambda source, seq, payload, view, vector, dests, beyond, after: StampedCast(
-        source, seq, payload, 7, 3, view=ViewId(*view), time=9, vector=tuple(vector), dests=dests,
-        above=ViewId(5, 2) if beyond else NO_VIEW, beyond=tuple(beyond),
-        after=tuple(sorted(after)),
-    ),
-    st.integers(0, 7), NUMBERS, st.binary(max_size=9), st.tuples(NUMBERS, NUMBERS),
-    st.lists(NUMBERS, max_size=4), st.none() | st.frozensets(st.integers(0, 7)),
-    st.lists(NUMBERS, max_size=4), NAMES,
-)  # fmt: skip
-
-
-@given(STAMPED)
-def test_a_stamped_message_and_its_size_survive_the_wire(message: StampedCast) -> None:
-    codec = Daisy.codec(RUN, 8)
-    data = codec.encode(message)
-    assert len(data) == message.size
-    read = codec.decode(data)
-    assert dataclasses.astuple(read) == dataclasses.astuple(message)
-
-
-@given(st.lists(STAMPED, max_size=3))
-def test_stamps_survive_a_view_change(messages: list[StampedCast]) -> None:
-    casts = (Cast(1, 2, b"x", dests=frozenset({3})), *messages)
-    read = State.decode(State(ViewId(1, 2), casts).encode()).casts
-    assert [type(cast) for cast in read] == [type(cast) for cast in casts]
-    for cast, sent in zip(read[1:], messages, strict=True):
-        assert isinstance(cast, StampedCast)
-        assert cast.stamp() == sent.stamp()
-        assert (cast.id, cast.payload, cast.dests) == (sent.id, sent.payload, sent.dests)
-
-
-@given(STAMPED, st.data())
-def test_a_stamp_that_is_cut_short_is_refused(message: StampedCast, data: st.DataObject) -> None:
-    control = message.encode_control()
-    end = data.draw(st.integers(0, 4 * len(message.stamp())))
-    with pytest.raises(WireError):
-        StampedCast.decode_control(control[:end], 8)
-
-
-@pytest.mark.parametrize("names", [((9, 1),), ((2, 1), (1, 1)), ((1, 1), (1, 1))])
-def test_names_of_nobody_or_out_of_order_are_refused(names: tuple[tuple[int, int], ...]) -> None:
-    message = StampedCast(1, 1, after=tuple(MessageId(*name) for name in names))
-    with pytest.raises(WireError):
-        StampedCast.decode_control(message.encode_control(), 8)

@@ -1,50 +1,20 @@
-"""The daisy whose local groups send by way of their server: what travels, crashes, and chance."""
+"""The daisy whose local groups send by way of their server: what travels, and crashes."""
 
-import dataclasses
-import random
-from collections import Counter
-from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import pytest
 
-from testbed.protocols.daisy import Daisy
 from testbed.protocols.daisy.messages import Cast, Report
 from testbed.protocols.daisy.star import StarCasting
 from testbed.protocols.daisy.view import Member, View, ViewId
-from tests.protocols.daisy.daisies import (
-    QUICK,
-    crash_at,
-    crash_in_a_row,
-    heal,
-    leave_and_join,
-    scenario,
-    stand_still,
-    start_again,
-    weather,
-)
-from tests.protocols.members import MS, Members
-
-STAR = dataclasses.replace(QUICK, inside="server")
+from tests.protocols.daisy.daisies import QUICK, STAR, Daisies, lose_casts, watch
+from tests.world import MS
 
 
-def star(processes: int, seed: int = 0, settings: Any = STAR, **more: Any) -> Members:
-    world = {"protocol": lambda place: Daisy(place, settings), "delays_ms": (1, 3), **more}
-    return Members(processes, seed, **world)
-
-
-def casts_of(world: Members) -> list[tuple[int, int, int]]:
-    """From now on: who sends whom a message, with how many bytes of control information."""
-    seen: list[tuple[int, int, int]] = []
-
-    def watch(sender: int, peer: int, message: Any) -> bool:
-        if isinstance(message, Cast):
-            seen.append((sender, peer, message.control_size))
-        return False
-
-    world.drops = watch
-    return seen
+def star(processes: int, settings: Any = STAR, **more: Any) -> Daisies:
+    return Daisies(processes, settings=settings, **more)
 
 
 # what travels
@@ -66,26 +36,25 @@ def test_a_message_goes_to_the_server_and_from_there_to_its_destinations(
 ) -> None:
     world = star(8)
     world.run(30)
-    seen = casts_of(world)
+    casts = watch(world, Cast)
     world.say(sender, to)
     world.settle()
-    assert [link for *link, _ in seen] == [list(link) for link in expected]
+    assert [(sender, peer) for sender, peer, _ in casts] == expected
     local, servers = 16 + 4 + 4 * len(to), 16 + 8 + 4 * len(to)  # one integer, or one for each
-    assert [size for *_, size in seen] == [
-        servers if {*link} == {0, 4} else local for *link, _ in seen
-    ]
+    for sender, peer, cast in casts:
+        assert cast.control_size == (servers if {sender, peer} == {0, 4} else local)
     assert {p for p in range(8) if world.delivered(p)} == set(to)
 
 
-def spread(settings: Any) -> tuple[Members, int]:
+def spread(settings: Any) -> tuple[Daisies, int]:
     """Each of two groups of eight sends eight messages inside; and the longest delay."""
-    world = star(16, settings=dataclasses.replace(settings, group_size=8), delays_ms=(1, 1))
+    world = star(16, replace(settings, group_size=8), delays_ms=(1, 1))
     world.run(30)
     for sender in range(16):
         world.say(sender, [sender // 8 * 8 + (sender + 3) % 8])
     world.settle()
     world.sound()
-    events = [event for log in world.log.values() for event in log]
+    events = [event for log in world.log.events.values() for event in log]
     sent = {(e.source, e.seq): e.t for e in events if e.event == "send"}
     return world, max(e.t - sent[e.source, e.seq] for e in events if e.event == "deliver")
 
@@ -93,40 +62,38 @@ def spread(settings: Any) -> tuple[Members, int]:
 def test_it_takes_fewer_copies_and_fewer_bytes_and_one_hop_more() -> None:
     (all_, direct), (star_, by_server) = spread(QUICK), spread(STAR)
     assert (direct, by_server) == (1 * MS, 2 * MS)
-    assert all_.copies_of[Cast] == 2 * 8 * 7
-    assert star_.copies_of[Cast] == 2 * (7 + 7 + 6)  # the server's own, to the server, and on
-    assert all_.bytes_of[Cast] == all_.copies_of[Cast] * (32 + 16 + 8 * 4 + 4 + 8)
-    assert star_.bytes_of[Cast] == star_.copies_of[Cast] * (32 + 16 + 4 + 4 + 8)
-    assert star_.bytes_of[Report] < all_.bytes_of[Report] / 2
+    assert all_.sent[Cast].copies == 2 * 8 * 7
+    assert star_.sent[Cast].copies == 2 * (7 + 7 + 6)  # the server's own, to the server, and on
+    assert all_.sent[Cast].bytes == all_.sent[Cast].copies * (32 + 16 + 8 * 4 + 4 + 8)
+    assert star_.sent[Cast].bytes == star_.sent[Cast].copies * (32 + 16 + 4 + 4 + 8)
+    assert star_.sent[Report].bytes < all_.sent[Report].bytes / 2
 
 
 def test_only_a_destination_acknowledges_and_only_to_the_server() -> None:
     world = star(4)
     world.run(31)
-    reports: Counter[tuple[int, int]] = Counter()
-
-    def watch(sender: int, peer: int, message: Any) -> bool:
-        if isinstance(message, Report) and message.delivered:
-            reports[sender, peer] += message.delivered[0]  # of the server's messages
-        return False
-
-    world.drops = watch
+    reports = watch(world, Report)
     world.say(1, [2])
-    while not reports:
+
+    def told() -> list[tuple[int, int, int]]:
+        """Who tells whom how many of the server's messages it has delivered."""
+        return [(s, peer, said.delivered[0]) for s, peer, said in reports if said.delivered]
+
+    while not told():
         world.step()
-    assert reports == {(2, 0): 1}
+    assert told() == [(2, 0, 1)]
 
 
 def test_a_message_is_forgotten_everywhere_once_it_has_arrived_everywhere() -> None:
-    world = star(16, settings=dataclasses.replace(STAR, levels=3, group_size=3))
+    world = star(16, replace(STAR, levels=3, group_size=3))
     world.run(30)
     for process in range(16):
         world.say(process)
     world.run(12)
     assert any(world.group(p).history for p in range(16))
     world.run(1500)
+    assert not world.has_history()
     for process in range(16):
-        assert not any(group.history for group in world.daisy(process).groups)
         links = world.group(process).casting
         assert isinstance(links, StarCasting)
         kept = (links.sequence, links.sent_at, *links.sent, *links.slots)
@@ -142,8 +109,7 @@ def test_what_was_carried_from_view_to_view_is_forgotten_by_all_who_were_given_i
     world.run(70 + 35)
     assert any(world.group(p).history for p in range(12))
     world.run(1500)
-    for process in range(12):
-        assert not any(group.history for group in world.daisy(process).groups)
+    assert not world.has_history()
 
 
 def test_a_sender_keeps_its_message_until_the_farthest_destination_has_it() -> None:
@@ -163,7 +129,7 @@ def test_a_sender_keeps_its_message_until_the_farthest_destination_has_it() -> N
 
 def test_groups_that_send_by_way_of_a_server_are_not_split_or_merged() -> None:
     with pytest.raises(ValueError, match="split or merged"):
-        dataclasses.replace(STAR, split_above=5)
+        replace(STAR, split_above=5)
 
 
 # the links of a view
@@ -243,31 +209,6 @@ def test_what_belongs_to_no_link_is_refused() -> None:
 # crashes
 
 
-@pytest.mark.parametrize("levels", [1, 2])
-@pytest.mark.parametrize(
-    ("a", "b", "c", "lost"),
-    [
-        pytest.param(1, 2, 3, (1, 0), id="nobody serves, lost on the way to the server"),
-        pytest.param(1, 2, 3, (0, 2), id="nobody serves, lost on the way from the server"),
-        pytest.param(0, 1, 2, (0, 1), id="a serves"),
-        pytest.param(1, 0, 2, (1, 0), id="b serves"),
-        pytest.param(1, 5, 2, (1, 0), id="b elsewhere, lost on the way to the server"),
-        pytest.param(0, 5, 1, (0, 4), id="b elsewhere, lost between servers, a serves"),
-        pytest.param(1, 5, 2, (0, 4), id="b elsewhere, lost between servers"),
-        pytest.param(1, 5, 2, (4, 5), id="b elsewhere, lost on the way from the server"),
-        pytest.param(1, 4, 0, (0, 4), id="b and c serve"),
-        pytest.param(1, 5, 6, (4, 5), id="b and c elsewhere"),
-    ],
-)
-def test_an_omission_and_a_crash_do_not_block_the_star(
-    a: int, b: int, c: int, lost: tuple[int, int], levels: int
-) -> None:
-    world = star(8, settings=dataclasses.replace(STAR, levels=levels))
-    scenario(world, a, b, c, lost)
-    assert world.delivered(b) == [(a, 1), (c, 1)]
-    world.sound()
-
-
 @pytest.mark.parametrize("answer", [False, True])
 @pytest.mark.parametrize(
     ("source", "server"),
@@ -279,9 +220,7 @@ def test_what_only_a_dead_server_had_comes_from_above_before_what_it_had_passed_
     heir, other = server + 1, server + 2
     world = star(8)
     world.run(30)
-    world.drops = lambda sender, peer, message: (
-        (sender, peer) == (server, other) and isinstance(message, Cast)
-    )
+    world.drops = lose_casts((server, other))
     world.say(source, [other])
     world.say(source, [heir, other])
     while (source, 2) not in world.delivered(heir):
@@ -298,9 +237,7 @@ def test_what_only_a_dead_server_had_comes_from_above_before_what_it_had_passed_
 def test_a_sender_and_its_server_that_crash_together_may_leave_a_hole() -> None:
     world = star(8)
     world.run(30)
-    world.drops = lambda sender, peer, message: (
-        (sender, peer) == (0, 4) and isinstance(message, Cast)
-    )
+    world.drops = lose_casts((0, 4))
     world.say(1, [5])
     world.say(1, [2])
     while not world.delivered(2):
@@ -311,109 +248,3 @@ def test_a_sender_and_its_server_that_crash_together_may_leave_a_hole() -> None:
     world.settle(3000)
     assert world.delivered(5) == [(2, 1)]
     assert not world.check().ok
-
-
-def busy_run(seed: int = 1) -> Members:
-    world = star(12, seed, answering=0.1, wire=False)
-    world.run(25)
-    for process, to in ((1, [2, 6, 10]), (5, None), (9, [0, 4]), (4, [6]), (4, [1, 7])):
-        world.say(process, to)
-    return world
-
-
-@pytest.mark.parametrize(("server", "every"), [(0, 4), (4, 1), (8, 4)])
-def test_a_server_may_crash_at_any_event_and_nothing_is_lost_twice_or_out_of_order(
-    server: int, every: int
-) -> None:
-    crash_at(busy_run, server, every=every)
-
-
-@pytest.mark.parametrize("gap_ms", [110, 150, 300])
-@pytest.mark.parametrize("servers", [(0, 1), (4, 5), (4, 5, 6), (0, 4), (0, 4, 8)])
-def test_the_old_and_the_new_server_crash_in_a_row(servers: tuple[int, ...], gap_ms: int) -> None:
-    for first_ms in (2, 5, 9, 14):
-        crash_in_a_row(busy_run(seed=first_ms), servers, first_ms, gap_ms)
-
-
-# partitions, suspicion, coming and going
-
-
-@pytest.mark.parametrize("island", [[4], [5], [6, 7], [4, 5, 6, 7], [1, 5, 9]])
-@pytest.mark.parametrize("ms", [40, 150, 900])
-def test_a_partition_heals_and_nothing_is_lost(island: list[int], ms: int) -> None:
-    heal(star(12, seed=ms, answering=0.03, wire=False), island, ms)
-
-
-@pytest.mark.parametrize("process", [4, 5])
-def test_a_process_that_stands_still_is_suspected_and_returns(process: int) -> None:
-    stand_still(star(12), process)
-
-
-def test_processes_that_start_again_are_members_again() -> None:
-    start_again(star(12, answering=0.03), gap_ms=40)
-
-
-@pytest.mark.parametrize("process", [4, 5])
-def test_a_process_leaves_while_messages_flow_and_joins_again(process: int) -> None:
-    leave_and_join(star(12), process)
-
-
-# chance
-
-
-@pytest.mark.parametrize("rate", [0.0, 0.1, 0.2, 0.3])
-@pytest.mark.parametrize("levels", [1, 2, 3])
-def test_nothing_is_lost_in_any_weather(rate: float, levels: int) -> None:
-    settings = dataclasses.replace(STAR, levels=levels, group_size=3)
-    world = star(12, seed=levels, settings=settings, loss=rate, answering=0.03, wire=False)
-    for number in range(24):
-        world.at(30 + 5 * number, partial(world.say, number * 7 % 12))
-    world.run(200)
-    world.settle()
-    assert world.due() == 0
-    world.sound()
-
-
-def storm(seed: int) -> Members:
-    """One after the other, processes crash, start again, stand still or are cut off."""
-    rng = random.Random(seed)
-    processes, levels, size = (
-        rng.choice([4, 6, 8, 12]),
-        rng.choice([1, 2, 2, 3]),
-        rng.choice([3, 4]),
-    )
-    settings = dataclasses.replace(STAR, levels=levels, group_size=size)
-    world = star(
-        processes,
-        seed,
-        settings,
-        loss=rng.choice([0, 0, 0.05, 0.2]),
-        delays_ms=rng.choice([(1, 3), (0.1, 1), (1, 15)]),
-        answering=rng.choice([0, 0.05]),
-        wire=False,
-    )
-    at = rng.uniform(20, 150)
-    for _ in range(rng.randint(1, 2)):
-        for _ in range(rng.randint(10, 25)):
-            to = rng.sample(range(processes), rng.randint(1, 3)) if rng.random() < 0.7 else None
-            process = rng.randrange(processes)
-            world.at(max(20, at + rng.uniform(-30, 150)), partial(world.say, process, to))
-        process = rng.choice([rng.randrange(processes), rng.randrange(0, processes, size)])
-        deed = rng.choice([world.crash, world.crash, world.restart, world.pause, isolate(world)])
-        world.at(at, partial(deed, process))
-        later = at + rng.choice([30, 100, 250])
-        world.at(later, partial(world.resume, process))
-        world.at(later, world.part)
-        at += rng.uniform(800, 1000)
-    world.run(at)
-    world.settle()
-    return world
-
-
-def isolate(world: Members) -> Callable[[int], None]:
-    return lambda process: world.part([process])
-
-
-@pytest.mark.parametrize("start", range(0, 60, 10))
-def test_no_storm_makes_a_violation(start: int) -> None:
-    weather(storm, range(start, start + 10))

@@ -1,181 +1,25 @@
-"""The group layer: what its members say, causal broadcast in a view, and views under faults."""
+"""The group layer: causal broadcast in a view, and views under faults."""
 
-import dataclasses
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from testbed.protocols import Deliver, MessageId, Send
-from testbed.protocols.daisy import Daisy
+from testbed.protocols import Deliver, Send
 from testbed.protocols.daisy.casting import Casting
 from testbed.protocols.daisy.group import Group
 from testbed.protocols.daisy.membership import FIRST, Timing
 from testbed.protocols.daisy.messages import (
-    INSTALL,
-    STATE,
     Cast,
-    Expelled,
-    Flush,
-    Join,
-    Leave,
-    Part,
     Report,
-    Silence,
 )
 from testbed.protocols.daisy.view import Member, View, ViewId, following
-from testbed.protocols.daisy.view_change import PART_BYTES, Install, Reshape, State, parts_of
-from testbed.protocols.wire import HEADER, WireError
-from tests.protocols.members import MS, Members
+from tests.protocols.daisy import daisies
+from tests.protocols.daisy.daisies import Daisies
+from tests.world import MS
 
-PROCESSES = 9
 A, B, C, D = range(4)
-words = st.integers(0, 2**32 - 1)
-processes = st.integers(0, PROCESSES - 1)
-some = st.frozensets(processes)
-vectors = st.lists(words, max_size=6).map(tuple)
-views = st.builds(ViewId, words, words)
-rosters = st.frozensets(processes, min_size=1)
-members = st.builds(Member, processes, words, rosters, words)
-casts = st.builds(
-    Cast,
-    processes,
-    words,
-    st.binary(max_size=20),
-    st.integers(0, 2**63),
-    view=views,
-    time=words,
-    vector=vectors,
-    dests=st.none() | some,
-)
-
-
-@st.composite
-def reports(draw: st.DrawFn) -> Report:
-    size = draw(st.integers(0, 5))
-    return Report(
-        draw(processes),
-        0,
-        view=draw(views),
-        promised=draw(words),
-        delivered=draw(st.tuples(*[words] * size)),
-        released=draw(st.tuples(*[words] * (size + 1))),
-        above=tuple(draw(some)),
-    )
-
-
-messages = st.one_of(
-    casts,
-    reports(),
-    st.builds(
-        Join, processes, words, backing=words, of=words, how=st.integers(0, 2), roster=rosters
-    ),
-    st.builds(Silence, processes, words),
-    st.builds(Leave, processes, words, with_roster=st.booleans()),
-    st.builds(Expelled, processes, words, view=views),
-    st.builds(Flush, processes, words, view=views),
-    st.builds(
-        Part,
-        processes,
-        words,
-        view=views,
-        what=st.sampled_from([STATE, INSTALL]),
-        index=st.just(3),
-        count=st.integers(4, 9),
-        data=st.binary(max_size=30),
-    ),
-)
-
-
-def fields(message: Any) -> tuple[Any, ...]:
-    return tuple(getattr(message, f.name) for f in dataclasses.fields(message))
-
-
-# the wire
-
-
-@given(messages)
-def test_every_message_is_decoded_as_it_was_encoded_and_is_as_long_as_it_says(
-    message: Any,
-) -> None:
-    codec = Daisy.codec(7, PROCESSES)
-    data = codec.encode(message)
-    assert len(data) == message.size
-    decoded = codec.decode(data)
-    assert type(decoded) is type(message)
-    assert fields(decoded) == fields(message)
-
-
-@given(messages, st.integers(0, 40))
-def test_control_information_that_is_cut_short_is_refused_or_means_something_shorter(
-    message: Any, keep: int
-) -> None:
-    control = message.encode_control()[:keep]
-    try:
-        decoded = type(message)(0, 0, **type(message).decode_control(control, PROCESSES))
-    except WireError:
-        return
-    assert decoded.encode_control() == control
-
-
-@pytest.mark.parametrize(
-    ("kind", "words"),
-    [
-        (Cast, [1, 1, 2 << 1, 5, 1]),  # half a vector
-        (Cast, [1, 1, 1 << 1 | 1, 5, 1, 3]),  # to all, and to 3
-        (Cast, [1, 1, 0, 5, 3, 2]),  # not in order
-        (Cast, [1, 1, 0, 5, PROCESSES]),
-        (Report, [1, 1, 0, 2, 1, 1, 1, 1]),
-        (Report, [1, 1, 0, 0, 0, 4, 4]),
-        (Join, [1, 0, 0]),
-        (Join, [1, 0, 3, 3]),
-        (Leave, [2]),
-        (Flush, [1]),
-        (Expelled, [1, 2, 3]),
-        (Part, [1, 1, 2, 0, 1]),
-        (Part, [1, 1, 0, 1, 1]),
-    ],
-)
-def test_malformed_control_information_is_refused(kind: Any, words: list[int]) -> None:
-    control = b"".join(word.to_bytes(4, "big") for word in words)
-    with pytest.raises(WireError):
-        kind.decode_control(control, PROCESSES)
-    with pytest.raises(WireError):
-        kind.decode_control(control + b"x" if kind is not Part else control[:7], PROCESSES)
-
-
-@given(views, st.lists(casts, max_size=5))
-def test_a_state_in_parts_is_put_together_again(view: ViewId, held: list[Cast]) -> None:
-    state = State(view, tuple(held))
-    parts = parts_of(state.encode() * 1, view, STATE, A, 0)
-    assert [part.index for part in parts] == list(range(parts[0].count))
-    decoded = State.decode(b"".join(part.data for part in parts))
-    assert decoded.view == view
-    assert [(c.id, c.time, c.dests, c.payload, c.sent_at) for c in decoded.casts] == [
-        (c.id, c.time, c.dests, c.payload, c.sent_at) for c in held
-    ]
-
-
-@given(st.lists(members, min_size=1, max_size=4), st.lists(members, max_size=3), st.booleans())
-def test_an_install_is_decoded_as_it_was_encoded(
-    inside: list[Member], absent: list[Member], weak: bool
-) -> None:
-    view = View(ViewId(3, 1), tuple(inside), tuple(absent), weak)
-    reshape = Reshape(7, tuple(inside), (1, 2)) if weak else None
-    install = Install(view, (MessageId(3, 7),), (), reshape)
-    assert Install.decode(install.encode()) == install
-    with pytest.raises(WireError):
-        Install.decode(install.encode()[:-1])
-    with pytest.raises(WireError):
-        Install.decode(install.encode() + b"x")
-
-
-def test_no_part_is_longer_than_a_frame() -> None:
-    parts = parts_of(bytes(10_000), ViewId(1, 1), INSTALL, A, 0)
-    assert max(part.size for part in parts) == HEADER.size + 20 + PART_BYTES < 1400
-    assert sum(len(part.data) for part in parts) == 10_000
 
 
 # views
@@ -292,23 +136,21 @@ def test_what_is_broadcast_in_another_view_is_not_delivered() -> None:
     b = Group(0, members_of(B)[0], TIMING, range(2), view=view)
     stale = Cast(A, 1, view=ViewId(FIRST - 1, A), vector=(1, 0))
     assert not [e for e in b.receive(stale, A, 0) if isinstance(e, Deliver)]
-    good = dataclasses.replace(stale, view=view.id)
+    good = replace(stale, view=view.id)
     assert [e for e in b.receive(good, A, 0) if isinstance(e, Deliver)]
-    odd = dataclasses.replace(stale, view=view.id, vector=(2, 0, 0))
+    odd = replace(stale, view=view.id, vector=(2, 0, 0))
     assert not [e for e in b.receive(odd, A, 0) if isinstance(e, Deliver | Send)]
 
 
 # groups under faults
 
-QUICK = Daisy.Settings(
-    group_size=4, heartbeat_ms=5, patience_ms=40, grace_ms=200, forget_ms=60_000, ack_ms=1
-)
+QUICK = replace(daisies.QUICK, heartbeat_ms=5, patience_ms=40)
 
 
-def group_of(processes: int, seed: int = 0, **weather: Any) -> Members:
+def group_of(processes: int, seed: int = 0, **more: Any) -> Daisies:
     """One local group alone."""
-    settings = dataclasses.replace(QUICK, group_size=processes)
-    return Members(processes, seed, protocol=lambda place: Daisy(place, settings), **weather)
+    settings = replace(QUICK, group_size=processes)
+    return Daisies(processes, seed, settings, **{"delays_ms": (1, 5), **more})
 
 
 def test_a_member_that_crashes_is_expelled_and_the_others_agree() -> None:
@@ -360,7 +202,7 @@ def test_who_was_suspected_by_mistake_is_told_and_returns_with_what_it_sent() ->
     world.part()
     world.settle()
     assert {world.view(p) for p in range(4)} == {(A, B, C, D)}
-    assert world.counted["expelled"] >= 1
+    assert world.meter.counted["expelled"] >= 1
     world.sound()
     assert world.due() == 0
 
@@ -418,7 +260,7 @@ def test_a_member_leaves_without_being_missed_and_may_join_again(leaver: int) ->
     assert {world.view(p) for p in rest} == {tuple(rest)}
     assert all(world.group(p).view.absent == () for p in rest)  # type: ignore[union-attr]
     assert all(world.delivered(p) == [(leaver, 1)] for p in rest)
-    assert world.processes[leaver].busy()
+    assert world.protocols[leaver].busy()
     world.join(leaver)
     world.say(leaver)
     world.settle()
@@ -433,7 +275,7 @@ def test_a_process_that_stood_still_does_not_suspect_the_others_for_it() -> None
     world.run(30)
     world.resume(A)
     world.run(100)
-    assert world.counted["view_changes"] == 0
+    assert world.meter.counted["view_changes"] == 0
 
 
 def test_the_last_of_a_view_goes_on_alone() -> None:
