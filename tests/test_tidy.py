@@ -12,13 +12,6 @@ FILE_LINES, FUNCTION_LINES = 400, 50
 LONG = {
     "testbed/check/fidelity.py: replay",
     "testbed/report/spacetime.js",
-    "tests/protocols/cluster/ring.py: storm",
-    "tests/protocols/daisy/test_daisy.py",
-    "tests/protocols/daisy/test_early.py",
-    "tests/protocols/daisy/test_recipients.py",
-    "tests/protocols/daisy/test_star.py",
-    "tests/protocols/daisy/test_views.py",
-    "tests/protocols/test_channel.py",
 }
 LOOSE = {"__init__", "__main__", "cli", "errors", "figures", "progress", "run"}
 # Names that something else calls, and what that is.

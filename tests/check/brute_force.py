@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import networkx as nx
 from hypothesis import strategies as st
@@ -30,7 +30,7 @@ class Brute:
         self.sends: dict[Name, Spot] = {}
         self.first: dict[tuple[int, Name], int] = {}
         self.crash: dict[int, int] = {}
-        self.edges = nx.DiGraph()
+        self.edges: nx.DiGraph[Any] = nx.DiGraph()
         self.scan()
         self.untie()
         reach = {spot: nx.descendants(self.edges, spot) for spot in self.sends.values()}
@@ -82,10 +82,9 @@ class Brute:
         return set(range(self.nodes)) if to is None else set(to)
 
     def causes(self, kind: str, node: int, effect: Name) -> set[Name]:
-        late = {
-            "order": lambda at: at is not None and at > self.first[node, effect],
-            "gap": lambda at: at is None,
-        }[kind]
+        def late(at: int | None) -> bool:
+            return at is None if kind == "gap" else at is not None and at > self.first[node, effect]
+
         past = (x for x in self.sends if (x, effect) in self.before)
         if kind == "gap":
             past = (x for x in past if self.owed(x, node, self.first[node, effect]))

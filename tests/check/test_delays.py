@@ -159,8 +159,9 @@ def delays_at(node: int, log: list[Event], before: dict[Name, set[Name]]) -> lis
 
     @cache
     def earliest(name: Name) -> int:
-        past = [earliest(m) for m in before[name] if m in delivered]
-        return max(held.get(name, delivered[name]), *past, 0)
+        past: list[int] = [earliest(m) for m in before[name] if m in delivered]
+        latest: int = max(held.get(name, delivered[name]), *past, 0)
+        return latest
 
     return [t - earliest(name) for name, t in delivered.items() if name[0] != node]
 

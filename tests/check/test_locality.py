@@ -18,7 +18,8 @@ def figures_of(*events: tuple[float, int, str, Any]) -> dict[str, float]:
     """Of events as (ms, node, kind, message)."""
     logs: dict[int, list[Event]] = {node: [] for node in range(4)}
     for at, node, kind, message in events:
-        logs[node].append(Event(kind, *(message or ()), t=round(at * MS)))
+        source, seq = message or (-1, -1)
+        logs[node].append(Event(kind, source, seq, t=round(at * MS)))
     return local_figures(rebuild(logs_in_memory(logs, logs)), GROUPS)
 
 

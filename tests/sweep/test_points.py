@@ -121,7 +121,7 @@ def test_a_point_that_fails_gives_its_reason(tmp_path: Path) -> None:
     (experiment,) = expand(with_(workload={"senders": 99}), FILE)
     (tmp_path / "s").mkdir()
     assert "only 8 nodes" in str(run_point("s", "p", experiment, tmp_path))
-    broken = replace(experiment, topology=None)
+    broken = replace(experiment, topology=None)  # type: ignore[arg-type]
     assert "AttributeError" in str(run_point("s", "p", broken, tmp_path))
 
 

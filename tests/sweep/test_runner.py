@@ -22,6 +22,7 @@ from testbed.spark.session import session
 from testbed.sweep.directory import finished
 from testbed.sweep.points import Sweep, load_sweep
 from testbed.sweep.runner import run_tasks
+from testbed.topologies import Model
 
 COMMAND = [sys.executable, "-m", "testbed"]
 ROOT = Path(__file__).parents[2]
@@ -122,7 +123,7 @@ def test_points_that_fail_and_workers_that_die_do_not_stop_the_others(
     tmp_path: Path, context: Any
 ) -> None:
     @dataclass(frozen=True)
-    class Deadly:
+    class Deadly(Model):
         """A topology that ends the process that generates it."""
 
         nodes: int = 12

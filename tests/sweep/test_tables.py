@@ -71,7 +71,9 @@ def test_results_have_swept_keys_protocol_verdict_and_figures(tmp_path: Path) ->
     sweep = sweep_of(seed=[1, 2], topology=SIZES)
     run_all(sweep, tmp_path)
     table = results(sweep, finished(tmp_path / sweep.within, sweep))
-    assert list(table["topology.nodes"]) == [p.topology.nodes for p in sweep.points.values()]
+    assert list(table["topology.nodes"]) == [
+        vars(p.topology)["nodes"] for p in sweep.points.values()
+    ]
     assert set(table["verdict"]) == {"valid"}
     assert set(table["protocol"]) == {"overlay"}
     trends = averages(table)
