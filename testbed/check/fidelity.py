@@ -1,4 +1,4 @@
-"""How true an emulated network was: every hop of every packet against the link as configured.
+"""Fidelity of an emulated network: every hop of every packet against the link as configured.
 
 A packet that comes in at switch i joins the queue of its next link at that moment, since a switch
 takes no time; when it comes in at switch j the hop is over. The same arrivals are put through the
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import networkx as nx
@@ -69,8 +69,8 @@ Spans = list[tuple[int, int]]
 FOREVER = 1 << 62
 
 
-class Troubles:
-    """When which links were in a condition under which nothing can be said of a packet's time."""
+class UnjudgeableSpans:
+    """The times in which faults made a link slow or late, so that a hop's error means nothing."""
 
     def __init__(self, conditions: Sequence[Mapping[str, Any]] = (), start: int = 0) -> None:
         self.spans: defaultdict[tuple[int, int], Spans] = defaultdict(list)
@@ -95,32 +95,63 @@ class Troubles:
         self.spans[b, a].append((begin, end))
 
 
-@dataclass
-class _Link:
-    free_at: int
-    starts: deque[int]
-    doubtful_until: int = 0
-    latest: dict[tuple[int, int], int] = field(default_factory=dict)
-    """By source and destination, the number of the last packet that came in at the beginning."""
+class _LinkModel:
+    """A store-and-forward link: what it should do with the packets that were seen to join its queue."""
+
+    def __init__(self, delay_ns: int, bandwidth_bps: int) -> None:
+        self.delay_ns, self.bandwidth_bps = delay_ns, bandwidth_bps
+        self.free_at = 0
+        self.unjudgeable_until = 0
+        self.longest_queue = 0
+        self._starts: deque[int] = deque()  # when those that wait will be transmitted
+        self._latest: dict[
+            tuple[int, int], int
+        ] = {}  # the last packet seen of two hosts, by number
+
+    def transmit(self, queued: int, size: int) -> int:
+        """Transmit a packet behind those that wait; when it should arrive."""
+        while self._starts and self._starts[0] <= queued:
+            self._starts.popleft()
+        start = max(queued, self.free_at)
+        if start > queued:
+            self._starts.append(start)
+            self.longest_queue = max(self.longest_queue, len(self._starts))
+        self.free_at = start + size * 8 * 1_000_000_000 // self.bandwidth_bps
+        return self.free_at + self.delay_ns
+
+    def give_up(self, arrived: int) -> None:
+        """Take a packet's arrival as it was; of those that wait behind it nothing is known either."""
+        self.unjudgeable_until = arrived
+        self.free_at = arrived - self.delay_ns
+
+    def overtaken(self, hosts: tuple[int, int], number: int) -> bool:
+        """Whether a packet that joined the queue later has arrived before this one."""
+        latest = self._latest.get(hosts, 0)
+        self._latest[hosts] = max(number, latest)
+        return number < latest
 
 
 def replay(
     packets: Packets,
     interfaces: Mapping[int, tuple[int | None, int]],
     graph: nx.Graph[int],
-    troubles: Troubles | None = None,
+    spans: UnjudgeableSpans | None = None,
 ) -> tuple[Carried, Errors, int]:
     """Put every captured hop through the model of its link; its errors, and hops overtaken.
 
     ``interfaces`` says for each interface number where its packets come from and to which switch:
     a link's (tail, head), or (None, head) for packets that a host hands to its switch.
     """
-    troubles = troubles or Troubles()
-    links: dict[tuple[int, int], _Link] = {}
+    spans = spans or UnjudgeableSpans()
+    links = {
+        ends: _LinkModel(link["delay_ns"], link["bandwidth_bps"])
+        for a, b, link in graph.edges(data=True)
+        for ends in ((a, b), (b, a))
+    }
     seen: dict[tuple[int, int, int, int, int], tuple[int, int]] = {}
-    doubles: set[tuple[int, ...]] = set()
+    duplicated: set[tuple[int, ...]] = set()
     errors: list[int] = []
-    hops = wire_bytes = time = longest = overtaken = 0
+    hops = wire_bytes = time = overtaken = 0
     columns = (column.tolist() for column in vars(packets).values())
     for number, (t, interface, length, *name) in enumerate(zip(*columns, strict=True)):
         if interface not in interfaces:
@@ -128,40 +159,23 @@ def replay(
         tail, head = interfaces[interface]
         source, destination, identification, fragment = name
         key = (source, destination, identification, fragment, head)
-        if troubles.duplicates and key in seen:
-            doubles.add(key[:4])
+        if spans.duplicates and key in seen:
+            duplicated.add(key[:4])
         seen[key] = t, number
-        if tail is None:
+        if tail is None or (before := seen.get((*key[:4], tail))) is None:
             continue
-        before = seen.get((source, destination, identification, fragment, tail))
-        if before is None:
-            continue
-        queued, place = before
-        attributes = graph.edges[tail, head]
-        link = links.setdefault((tail, head), _Link(0, deque()))
-        while link.starts and link.starts[0] <= queued:
-            link.starts.popleft()
-        start = max(queued, link.free_at)
-        if start > queued:
-            link.starts.append(start)
-            longest = max(longest, len(link.starts))
-        size = length + ETHERNET_BYTES
-        link.free_at = start + size * 8 * 1_000_000_000 // attributes["bandwidth_bps"]
+        (queued, place), link, size = before, links[tail, head], length + ETHERNET_BYTES
         hops += 1
         wire_bytes += size
         time += t - queued
-        if (
-            queued < link.doubtful_until
-            or key[:4] in doubles
-            or troubles.touch(tail, head, queued, t)
-        ):
-            link.doubtful_until = t
-            link.free_at = t - attributes["delay_ns"]
+        should_arrive = link.transmit(queued, size)
+        known = queued >= link.unjudgeable_until and key[:4] not in duplicated
+        if known and not spans.touch(tail, head, queued, t):
+            errors.append(t - should_arrive)
+            overtaken += link.overtaken((source, destination), place)
         else:
-            errors.append(t - link.free_at - attributes["delay_ns"])
-            latest = link.latest.get((source, destination), 0)
-            overtaken += place < latest
-            link.latest[source, destination] = max(place, latest)
+            link.give_up(t)
+    longest = max((link.longest_queue for link in links.values()), default=0)
     return Carried(hops, wire_bytes, time, longest), np.array(errors, np.int64), overtaken
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.check.fidelity import Troubles, judge, replay
+from testbed.check.fidelity import UnjudgeableSpans, judge, replay
 from testbed.engines.mininet.hosts.counters import (
     LiveLog,
     SharedCounters,
@@ -47,7 +47,7 @@ def judged(arrivals: list[Arrival], *conditions: dict[str, Any]) -> tuple[Carrie
     """The errors, in µs, of packets that come in at (time in µs, interface, number)."""
     rows = [(t * US, interface, SIZE, 1, 2, number, 0) for t, interface, number in arrivals]
     packets = Packets(*np.array(rows, np.int64).T)
-    carried, errors, _ = replay(packets, INTERFACES, line(), Troubles(conditions))
+    carried, errors, _ = replay(packets, INTERFACES, line(), UnjudgeableSpans(conditions))
     return carried, [error // US for error in errors.tolist()]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from testbed.check.fidelity import Troubles, judge, replay
+from testbed.check.fidelity import UnjudgeableSpans, judge, replay
 from testbed.experiment.network import Network
 from testbed.node.meter import Meter, Sent, summarise
 from testbed.packets.pcap import read_packets
@@ -20,8 +20,8 @@ def summarise_emulation(
     raw = directory.emulation
     interfaces = {int(index): tuple(ends) for index, ends in raw["interfaces"].items()}
     packets = read_packets(directory.packets)
-    troubles = Troubles(raw["conditions"], raw["start_unix_ns"])
-    carried, errors, overtaken = replay(packets, interfaces, network.graph, troubles)
+    spans = UnjudgeableSpans(raw["conditions"], raw["start_unix_ns"])
+    carried, errors, overtaken = replay(packets, interfaces, network.graph, spans)
     carried = replace(carried, **raw["links"])
     dropped = raw["capture_dropped"] + sum(raw["dropped"].values())
     fidelity = judge(errors, dropped, carried.hops - len(errors), overtaken)
