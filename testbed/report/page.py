@@ -25,7 +25,7 @@ from testbed.report.tables import (
 )
 from testbed.runs.results import Results
 
-SCRIPTS = ("history.js", "spacetime.js", "controls.js")
+SCRIPTS = ("history.js", "canvas.js", "spacetime.js", "controls.js")
 UNRECORDED = (
     "<p>What crossed the links was not recorded in {}; <code>testbed run --packets full</code> "
     "records it.</p>"
