@@ -38,7 +38,7 @@ State = tuple[tuple[int, ...], tuple[tuple[tuple[int, int], tuple[int, ...]], ..
 
 
 class Search:
-    """All states of so many processes whose users join and leave so often."""
+    """All states of some processes whose users join and leave a limited number of times."""
 
     def __init__(self, make: Make, processes: int, operations: Sequence[int]) -> None:
         self.locals: list[Local] = []

@@ -159,7 +159,7 @@ def events_of(make: Make) -> int:
 
 
 def crash_at(make: Make, server: int, first: int = 0, every: int = 1) -> None:
-    """The server crashes at each event, or at some; a world is made anew for each."""
+    """The server crashes at each event, or at some; each time in a new world."""
     events = events_of(make)
     assert events > 100
     for moment in range(first, events, every):

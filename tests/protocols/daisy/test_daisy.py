@@ -128,7 +128,7 @@ def busy_run(seed: int = 1) -> Daisies:
 
 
 def crash_in_transfer(what: int, end: int, number: int) -> bool:
-    """The first group's server crashes, and at some part of a state whoever is at an end of its way."""
+    """The first group's server crashes, and then who sends or receives a certain part of a state."""
     world = busy_run()
     seen = 0
 
