@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -254,6 +255,8 @@ def test_ctrl_c_ends_a_run_cleanly(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "COLUMNS": "80"},
+        # A shell's background job, and so all that it starts, ignores the signal.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.default_int_handler),
     ) as process:
         deadline = time.monotonic() + 60
         while not list(tmp_path.glob("runs/long/*/network.json")) and time.monotonic() < deadline:
