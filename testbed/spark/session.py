@@ -16,7 +16,7 @@ from threading import Timer
 from typing import IO, TYPE_CHECKING, Any
 
 from testbed.engines.needs import JAVA, java
-from testbed.errors import UserError
+from testbed.errors import UserError, require
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -92,6 +92,7 @@ def user_errors() -> Iterator[None]:
 
 def _check(master: str) -> None:
     """Refuse what is known to be wrong before Java is started."""
+    require("digest")
     if not MASTERS.fullmatch(master):
         raise UserError(
             f"{master!r} is no Spark master; local[2], local[*], spark://HOST:PORT, yarn or "

@@ -256,7 +256,7 @@ def test_ctrl_c_ends_a_run_cleanly(tmp_path: Path) -> None:
         text=True,
         env={**os.environ, "COLUMNS": "80"},
         # A shell's background job, and so all that it starts, ignores the signal.
-        preexec_fn=partial(signal.signal, signal.SIGINT, signal.default_int_handler),
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     ) as process:
         deadline = time.monotonic() + 60
         while not list(tmp_path.glob("runs/long/*/network.json")) and time.monotonic() < deadline:

@@ -197,5 +197,5 @@ def test_java_that_is_missing_or_old_is_told(
 
 def test_spark_that_is_missing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)
-    with pytest.raises(UserError, match="PySpark is not installed"):
+    with pytest.raises(UserError, match=r"this needs pyspark: run scripts/setup"):
         session("local[1]").__enter__()
