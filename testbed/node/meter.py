@@ -72,7 +72,7 @@ class Sent:
     channel_bytes: int = 0  # of the control information, the reliable channel's
 
     def add(self, receivers: int, fragments: int, message: Message) -> None:
-        """A message has been sent to so many receivers."""
+        """Count a message that was sent to this number of receivers."""
         self.copies += receivers
         self.messages += fragments * receivers
         self.bytes += message.size * receivers

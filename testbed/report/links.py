@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Places = NDArray[np.float64]
-APART = 0.006
-"""Distance of a link's two strands, of the picture's width."""
+APART = 0.006  # distance of a link's two strands, of the picture's width
 
 
 def draw_links(runs: Sequence[Results], names: Sequence[str]) -> Figure | None:

@@ -1,8 +1,8 @@
 """Pictures of networks: where the nodes are, who is joined to whom, and how far apart they are.
 
 A link's colour is its delay, dark for short; its width is its bandwidth where links differ in it.
-Transit nodes are orange squares, stub nodes blue dots.  An overlay is drawn as light arcs behind
-the network.  Up to forty nodes carry their numbers.  The colours are Okabe and Ito's and viridis,
+Transit nodes are orange squares, stub nodes blue dots. An overlay is drawn as light arcs behind
+the network. Up to forty nodes carry their numbers. The colours are Okabe and Ito's and viridis,
 which colour-blind readers tell apart and which survive a grey print.
 """
 
@@ -34,16 +34,14 @@ class Kind(NamedTuple):
     size: float
 
 
-LABELLED = 40
-"""Up to so many nodes have their numbers written in."""
-PLANE_POINTS = 430
-"""Width of the drawn plane in points."""
+LABELLED = 40  # the most nodes of a plot whose numbers are written in
+PLANE_POINTS = 430  # width of the drawn plane in points
 BLUE, ORANGE, PURPLE, GREY = "#0072B2", "#E69F00", "#CC79A7", "#6E6E6E"
 PLAIN = Kind("node", BLUE, "o", 1.0)
+# By the beginning of GT-ITM's names.
 KINDS = {"T:": Kind("transit node", ORANGE, "s", 2.0), "S:": Kind("stub node", BLUE, "o", 1.0)}
-"""By the beginning of GT-ITM's names."""
+# By suffix, what is left out of the file so that one graph gives one picture.
 UNCHANGING: dict[str, dict[str, Any]] = {".png": {"Software": None}, ".svg": {"Date": None}}
-"""By suffix, what is left out of the file so that one graph gives one picture."""
 LABEL: dict[str, Any] = {
     "ha": "center",
     "va": "center_baseline",
@@ -181,7 +179,7 @@ def _arcs(start: Places, end: Places) -> Places:
 
 
 def _room(lines: int) -> float:
-    """Say how much room so many lines leave one another: 1 for few, towards 0 for thousands."""
+    """How much room a number of lines leave one another: 1 for few, towards 0 for thousands."""
     return 1 / (1 + math.pow(lines / 150, 1.2))
 
 

@@ -23,10 +23,9 @@ if TYPE_CHECKING:
 
 CURVE_POINTS = 2000
 PAIRS_DRAWN = 2500
-STEPS_JOINED = 4
-"""A column of a paper has room for a quarter of the digest's steps."""
+STEPS_JOINED = 4  # a column of a paper has room for a quarter of the digest's steps
+# From this ratio of its 99th percentile to its 1st a distribution gets a logarithmic axis.
 WIDE = 30
-"""From this ratio of its 99th percentile to its 1st a distribution gets a logarithmic axis."""
 
 Values = NDArray[np.float64]
 Runs = Sequence[Results]
@@ -193,7 +192,7 @@ def draw_ratios(runs: Runs, names: Sequence[str]) -> Figure | None:
 
 
 def time_unit(most: float) -> tuple[float, str]:
-    """The unit in which times up to so many nanoseconds are told: its size and its name."""
+    """The unit for times up to this number of nanoseconds: its size and its name."""
     return next(
         (u, n) for u, n in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")) if most >= 2 * u or u < 1e4
     )

@@ -16,10 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-PROCESSES = 40
-"""More lines than these nobody tells apart on paper."""
-TOLD = 3
-"""A story of more messages than these becomes a tangle."""
+PROCESSES = 40  # more lines than these nobody tells apart on paper
+TOLD = 3  # a story of more messages than these becomes a tangle
 
 
 def draw_snapshot(runs: Sequence[Results], names: Sequence[str]) -> Figure | None:

@@ -15,17 +15,15 @@ from testbed.runs.results import Results
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-EVENTS = 200_000
-"""A page holds so many events of a run at most."""
+EVENTS = 200_000  # the most events of a run that a page holds
 KINDS = ("send", "hold", "deliver")
-NONE = 0xFFFFFFFF
-"""In a column of messages: none."""
+NONE = 0xFFFFFFFF  # in a column of messages: none
 
 Column = NDArray[Any]
 
 
 def busiest_stretch(events: DataFrame, most: int) -> tuple[int, int]:
-    """From when to when there are about so many events and the most holds, or the beginning."""
+    """The span with about this number of events that has the most holds, or else the beginning."""
     times = events["at"].to_numpy(np.int64)
     if not len(times):
         return 0, 0

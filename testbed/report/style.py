@@ -17,10 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLUMN = 3.4
-"""Width of a plot for one column of a paper, in inches."""
-PAGE = 7.0
-"""Width of a plot across both columns."""
+COLUMN = 3.4  # width of a plot for one column of a paper, in inches
+PAGE = 7.0  # width of a plot across both columns
 GREY, PALE = "#595959", "#D0D0D0"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2)))

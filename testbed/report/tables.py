@@ -48,7 +48,7 @@ def verdicts_table(runs: Runs, names: Sequence[str]) -> str:
 
 
 def figures_table(runs: Runs, names: Sequence[str]) -> str:
-    """The figures side by side, as `testbed run` prints them."""
+    """The figures side by side, as ``testbed run`` prints them."""
     rows = [
         [escape(figure.title), *(_figure(figure, run.summary.get(figure.key)) for run in runs)]
         for figure in shown(run.summary for run in runs)

@@ -3,7 +3,7 @@
 The model of Chandra, Gambhire & Kshemkalyani 2004, section 3.2. A copy takes an exponential time of
 its own. FIFO is enforced as the paper does: a copy that would overtake the one before it on its
 channel arrives a millisecond after that one. A channel is a link without transmission time whose
-delay is drawn anew for each copy, so that all that is counted on links is counted here.
+delay is drawn for each copy, so that all that is counted on links is counted here.
 """
 
 from __future__ import annotations

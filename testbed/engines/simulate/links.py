@@ -49,7 +49,7 @@ class Packet:
 
 
 class Transmission(dict[int, int]):
-    """How many nanoseconds so many bytes take at a rate; worked out once for each size."""
+    """Transmission times in nanoseconds by size in bytes, worked out once for each size."""
 
     def __init__(self, bps: int) -> None:
         self.bps = bps

@@ -133,7 +133,7 @@ class SimulatedNetwork:
             self._timers.pop(key).cancel()
 
     def _cut(self, sender: int, message: Message, receivers: int) -> list[Packet]:
-        """The packets of a message that goes to so many receivers, accounted."""
+        """The packets of a message, counted once for each of its receivers."""
         sizes = frames(message.size, self.mtu, self.framing)
         self.sent.add(receivers, len(sizes), message)
         return [

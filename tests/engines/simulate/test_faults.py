@@ -36,7 +36,7 @@ def experiment(protocol: str, nodes: int = 4, **changes: Any) -> Experiment:
 
 
 def simulate(what: Experiment) -> tuple[Simulation, MemoryLog]:
-    log: Any = MemoryLog(most=1_000_000)
+    log = MemoryLog(most=1_000_000)
     simulation = Simulation(Scenario.of(what), log)
     simulation.run(lambda stage, done, of: None)
     return simulation, log

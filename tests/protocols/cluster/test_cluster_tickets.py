@@ -138,7 +138,7 @@ def test_no_ticket_has_two_owners_in_a_simulation_in_any_weather(seed: int) -> N
     document |= {"channel": "raw", "links": {"delay_ms": [0.1, 5.0]}}
     document["workload"]["settle_ms"] = 1000.0
     experiment = parse(document, Path("any-weather"))[0]
-    log: Any = MemoryLog(most=10**6)
+    log = MemoryLog(most=10**6)
     simulation = Simulation(Scenario.of(experiment), log)
     scheduler, owned = simulation.network.scheduler, 0
 

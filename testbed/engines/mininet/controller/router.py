@@ -3,7 +3,7 @@
 A switch that connects gets all of its rules and then a barrier: its answer means that they are in
 place. A switch tells the state of its ports when it connects, and every change. A link is up when
 both of its ports are; one whose switch has not been heard of yet is taken to be up. Whenever the
-set of links that are down has changed, the rules are computed anew and each switch gets what is
+set of links that are down has changed, the rules are computed again and each switch gets what is
 different for it.
 
 Several changes that came together are answered together: only when no event waits any more are the

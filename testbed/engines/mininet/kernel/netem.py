@@ -49,7 +49,7 @@ class Netem:
     rate: int = 0
     in_bits: bool = False  # the rate is of bits, not bytes, per second; see ``encode``
     duplication: int = 0
-    at_once: int | None = None  # so many of 2³² - 1 packets pass without the delay
+    at_once: int | None = None  # of 2³² - 1 packets, those that pass without the delay
 
 
 Queues = dict[int, Netem]  # what an interface has: netems by their handles
