@@ -6,8 +6,6 @@ at the moment it is yielded: the statement after ``yield Deliver(m)`` runs when 
 already seen *m* and may have answered it. State must therefore be consistent at every ``yield``.
 """
 
-from __future__ import annotations
-
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Mapping

@@ -14,8 +14,6 @@ delivery, not arrival, so that a process that links two groups has what it passe
 Cost: 32 + 4·Σ|x| + d bytes a copy, over all groups x or over the sender's.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, ClassVar

@@ -5,8 +5,6 @@ again when that one is delivered. This reaches the fixpoint of the papers' repea
 without scanning it.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections import defaultdict
 from typing import Any

@@ -9,8 +9,6 @@ the message's own destinations. KS takes less when the array is sparse, that is,
 State, delivery condition and invariant are those of KS.
 """
 
-from __future__ import annotations
-
 import struct
 from collections import defaultdict
 from collections.abc import Iterator

@@ -15,8 +15,6 @@ Cost: 32 + 4|G| + d bytes a copy, or fewer entries by section 4.3 (see ``entries
 copy of a resynch; 4 more each if numbered.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass

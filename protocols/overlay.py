@@ -14,8 +14,6 @@ The figure as printed delivers before it forwards. An application that answers a
 send its answer ahead of the question on the same channels; the paper's prose has the right order.
 """
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from typing_extensions import override

@@ -14,8 +14,6 @@ Cost: 32 + 4 + d bytes, n - 1 copies; one round of n - 1 resynchs of 36 bytes fo
 is behind, none if all processes send once in every phase.
 """
 
-from __future__ import annotations
-
 import struct
 from collections import defaultdict
 from dataclasses import dataclass, field

@@ -13,8 +13,6 @@ Cost: 32 + 4n² + 4|Dests| + d bytes a copy. The papers leave out the destinatio
 needs them: a process that delivers m must know where else m went, or its next message overtakes m.
 """
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass, field
 from typing import Any, ClassVar

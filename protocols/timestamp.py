@@ -10,8 +10,6 @@ Invariant: T is the causal past of this process, message by message; m.T is that
 Cost: 32 + 4n + d bytes; n - 1 point-to-point copies, or one copy along the source's tree.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 

@@ -20,8 +20,6 @@ knowing its protocol. All integers are unsigned and big-endian:
 The control information begins with the channel's header (see ``channel.segments``), if any.
 """
 
-from __future__ import annotations
-
 import struct
 from binascii import crc_hqx
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a person runs: reproductions of papers and benchmarks. The product imports nothing of it."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser
 
 

@@ -1,7 +1,5 @@
 """The command line: ``testbed COMMAND``; each command is a module of ``testbed.commands``."""
 
-from __future__ import annotations
-
 import argparse
 import errno
 from contextlib import nullcontext

@@ -6,8 +6,6 @@ summary alone is enough to show a run. Counters that nobody declared are in summ
 that protocols give them, and so are messages that were discarded, as ``discarded_`` and the reason.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Running an experiment: from its description to a complete, checked run directory."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path

@@ -9,8 +9,6 @@ that is drawn comes from one seed. Anything that must see what processes do (a j
 say) is a log.
 """
 
-from __future__ import annotations
-
 import random
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator

@@ -1,7 +1,5 @@
 """Cluster with one mistake at a time."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from typing_extensions import override

@@ -1,7 +1,5 @@
 """Protocols for groups with one mistake at a time; ``testbed explore`` shows what each leads to."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from typing_extensions import override

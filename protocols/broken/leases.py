@@ -1,7 +1,5 @@
 """Tickets on leases with one mistake at a time."""
 
-from __future__ import annotations
-
 from typing_extensions import override
 
 from ..cluster.tickets.lease_messages import Alive, Neighbour, Register, Update

@@ -1,7 +1,5 @@
 """Overlay with one mistake at a time; ``testbed explore`` shows what each leads to."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from typing import Any, ClassVar
 

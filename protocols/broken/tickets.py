@@ -1,7 +1,5 @@
 """The ring of tickets with mistakes: Algorithm 1 as printed, and one mistake at a time."""
 
-from __future__ import annotations
-
 from typing_extensions import override
 
 from ..base import Send

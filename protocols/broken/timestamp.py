@@ -1,7 +1,5 @@
 """Timestamp with one mistake at a time; ``testbed explore`` shows what each leads to."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import numpy as np

@@ -22,8 +22,6 @@ number 1, or in a multicast stream at the next number, which is marked as the st
 did not acknowledge is dropped. What was sent before the peer first answered is for any incarnation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar

@@ -3,8 +3,6 @@
 Book-keeping without effects; ``reliable`` acts on it.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from dataclasses import dataclass, field
 from itertools import takewhile

@@ -11,8 +11,6 @@ State: ``clock``, with T, the causal present; ``held``, the paper's H and R; ``B
 seen, for others to request.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Iterator
 from itertools import islice

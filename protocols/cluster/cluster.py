@@ -13,8 +13,6 @@ State: ``prcast``, the gossip layer; ``ticket`` and ``seq``, the stamp of the ne
 Cost: 28 + 4n + d bytes for an event in a gossip message.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal

@@ -3,8 +3,6 @@
 A clock entry is one integer: a ticket's epoch above SEQUENCE_BITS bits of sequence number from 1 on.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -15,8 +15,6 @@ bytes, 8 for its counts, 4 for each entry of the membership, and for each event 
 information and its payload.
 """
 
-from __future__ import annotations
-
 import struct
 from collections import OrderedDict
 from collections.abc import Iterator

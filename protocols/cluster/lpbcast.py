@@ -13,8 +13,6 @@ To leave is to say so for some rounds and then to be silent. News of a departure
 during which no process believes that the departed one is a member, should it come back.
 """
 
-from __future__ import annotations
-
 import random
 from typing import NamedTuple
 

@@ -11,8 +11,6 @@ If no message is kept any more, a view may be *reshaped*: some members become a 
 join another group, and ask there for what is in transit to them.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain

@@ -9,8 +9,6 @@ has delivered, and how many, from the first on, it has *released*: they need not
 account. What all members have released is stable and is forgotten.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

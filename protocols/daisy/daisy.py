@@ -33,8 +33,6 @@ leaves just when another group merges with its own, and comes back. A restarted 
 group in which it first was.
 """
 
-from __future__ import annotations
-
 from collections import Counter, deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass

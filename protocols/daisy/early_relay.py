@@ -24,8 +24,6 @@ Cost: a message that leaves has 12 + 4s + 8k bytes more in its first group, 4 + 
 servers, where k of its group's members have messages in transit, and 12 + 4s in the last.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Collection
 from dataclasses import replace

@@ -12,8 +12,6 @@ What Baldoni, Friedman & van Renesse take from a group communication system (sec
   the broadcasts of a crashed member are in the union of the next view.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any

@@ -15,8 +15,6 @@ Cost: 32 + 16 + 4(m² + 1) + 4|Dests| + d bytes a copy in a group of m. With k =
 those that its sender made just before it; with more, for the reports of other recipients.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 

@@ -6,8 +6,6 @@ again; so does, at every heartbeat until it is, a process that starts, comes fro
 become a server. Members forward that to the coordinator.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field

@@ -15,8 +15,6 @@ Integers are unsigned, big-endian and of four bytes; the group's number is in th
               then bytes of it
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ until the next group up or down is not in a view change, and, if ``safe``, every
 where it comes from is known to have it. Both queues are rebuilt after a view change.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections import deque
 from typing import Any

@@ -5,8 +5,6 @@ the messages that it names; see ``early_relay``. What was received is held back,
 view's union, unless something that it names does not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """How a local group is split in two, and which groups are merged."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from .tree import LEVEL

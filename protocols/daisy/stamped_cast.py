@@ -6,8 +6,6 @@ StampedCast   how many servers (16 bits) and names (16 bits); of servers, if the
               (2) and the number of each; the names (2 each) in ascending order; then as Cast
 """
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 from itertools import pairwise

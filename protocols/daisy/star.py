@@ -12,8 +12,6 @@ Cost: one copy to the server, and one to each other destination in the group, of
 32 + 16 + 4 + 4|Dests| + d bytes; reports of 68 bytes on a link, of 52 between others. One hop more.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace

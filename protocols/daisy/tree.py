@@ -1,7 +1,5 @@
 """The groups at the beginning: processes in local groups, their servers in groups, and so on."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """What benchmarks share."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import TypeVar

@@ -8,8 +8,6 @@ three must agree on these. Memory is the sum of the peak resident sizes of all p
 and the Python processes that Java starts.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import tempfile

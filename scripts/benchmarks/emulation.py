@@ -13,8 +13,6 @@ In a guest time stands still while something computes. So the time is taken outs
 reports the end of a stage arrives.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

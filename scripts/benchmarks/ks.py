@@ -10,8 +10,6 @@ their destinations D: Fig. 2 of the paper (3 integers for each entry, and D), th
 numdests (2 for each), and for KS' one clock for each entry or for each entry and each destination.
 """
 
-from __future__ import annotations
-
 import heapq
 import math
 import random

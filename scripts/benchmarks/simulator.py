@@ -7,8 +7,6 @@ that propagates. It floods with the least code that does so, while ours runs the
 writes the event log and keeps all measures. Both must count the same hops.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Generator
 from functools import partial

@@ -4,8 +4,6 @@ What is timed is from the start of the first run to the end of the last, as the 
 have it: the start of Spark, the tables and the plots do not gain from a second core.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

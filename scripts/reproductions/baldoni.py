@@ -13,8 +13,6 @@ fill. "Control" includes the list of destinations. "Datagrams" are everything th
 the number of messages: copies of messages, reports and heartbeats.
 """
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from math import ceil

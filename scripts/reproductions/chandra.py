@@ -17,8 +17,6 @@ What the paper leaves open, and what is assumed here:
 Both countings come from one run of KS, whose messages are the same as those of KS'.
 """
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from pathlib import Path

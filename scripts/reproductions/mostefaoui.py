@@ -12,8 +12,6 @@ their header of 32 bytes, for each copy of a message. "Added" is how much later 
 than at the earliest moment that causal order allows, as the oracle finds it.
 """
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from pathlib import Path

@@ -7,8 +7,6 @@ runs that were found valid. What a protocol ``promises`` is in the run's manifes
 about the network of an emulation, not about the protocol.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 

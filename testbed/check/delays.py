@@ -9,8 +9,6 @@ A causal past has one last message of each sender, so the latest arrival is foun
 overtaking: a running maximum over each sender's messages to p, looked up once for each sender.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

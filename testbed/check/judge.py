@@ -15,8 +15,6 @@ A node that left, and perhaps joined again, is not owed what others sent without
 back; nor need it deliver that before what it delivers after it joined. What it delivers is in order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

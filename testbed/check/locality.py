@@ -3,8 +3,6 @@
 For protocols that divide processes into such groups; these are the groups at the beginning of a run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

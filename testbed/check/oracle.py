@@ -16,8 +16,6 @@ not owed either. Damaged logs prove what they show, and nothing by what they lac
 Tickets are judged apart: who owned which ticket when, by the clock of the run.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ So the oracle need not know any protocol. The manifest of an older run does not 
 registry of protocols is asked, and a run of which nothing can be learned is judged strictly.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from testbed.check.verdict import Promises

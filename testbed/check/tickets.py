@@ -8,8 +8,6 @@ there is one of a later epoch. In a damaged log a line holds at its own instant 
 line may be lost.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise

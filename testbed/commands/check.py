@@ -1,7 +1,5 @@
 """``testbed check``: the ordering oracle over run directories."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator
 from functools import partial

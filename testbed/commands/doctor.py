@@ -1,7 +1,5 @@
 """``testbed doctor``: what this machine can do, and what mends the rest."""
 
-from __future__ import annotations
-
 import argparse
 from dataclasses import asdict
 from pathlib import Path

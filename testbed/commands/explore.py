@@ -1,7 +1,5 @@
 """``testbed explore``: try everything that can happen in a small system."""
 
-from __future__ import annotations
-
 import argparse
 from typing import Any
 

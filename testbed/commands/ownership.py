@@ -1,7 +1,5 @@
 """With sudo, results belong to whoever called, who goes on with them as an ordinary user."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

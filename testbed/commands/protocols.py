@@ -1,7 +1,5 @@
 """``testbed protocols``: which protocols there are, and what can be set."""
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import difflib

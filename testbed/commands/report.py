@@ -1,7 +1,5 @@
 """``testbed report``: figures and a page for each run, and one that compares them."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``testbed run``: run the experiments of a file, check them, and show their figures."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace

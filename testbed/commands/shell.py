@@ -1,7 +1,5 @@
 """``testbed shell``: bring an experiment's network up and open Mininet's command line on it."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

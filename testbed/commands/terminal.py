@@ -1,7 +1,5 @@
 """What the commands share of the terminal: where output goes, and progress on long work."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator

@@ -1,7 +1,5 @@
 """``testbed topology``: generate an experiment's network, draw it, print its figures and groups."""
 
-from __future__ import annotations
-
 import argparse
 from dataclasses import asdict
 from pathlib import Path

@@ -4,8 +4,6 @@ A digest uses what is there: of a run that did not end well it says what is miss
 appear when all of them are written, and replace those of an earlier digest.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """The event logs as a table, and what follows from them alone: deliveries and delivery queues."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, Observation, SparkSession, Window

@@ -10,8 +10,6 @@ arrivals: packet i starts at max(arrival of i, start of i-1 + its transmission),
 is a running sum and a running maximum.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from ipaddress import IPv4Address
 from pathlib import Path

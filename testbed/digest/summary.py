@@ -1,7 +1,5 @@
 """Runs' figures from their tables, by the same names as the engines' own, and where the two differ."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Tables that join what the logs and the packets say: messages, links, and the run over time."""
 
-from __future__ import annotations
-
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 

@@ -1,7 +1,5 @@
 """What this machine can do: which engines run here, what is missing, and how to fix it."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import re

@@ -5,8 +5,6 @@ the model that they name in ``topologies``, [protocol] against the protocol's ``
 against its model in ``testbed.workloads``. So a new model or protocol brings its own keys along.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 import json

@@ -5,8 +5,6 @@ is one; an array of tables such as [[topology]] gives alternatives, values that 
 [[fault]], all of which happen. Which it is, is decided by the type of the key.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from hashlib import sha256

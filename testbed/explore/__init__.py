@@ -19,8 +19,6 @@ or by content; ``world`` combines the numbers, ``search`` visits all states, ``r
 counter-example for the oracle of ``testbed.check``, and ``diagram`` draws it.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 from functools import partial

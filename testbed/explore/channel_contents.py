@@ -1,7 +1,5 @@
 """The possible contents of channels, numbered: the search compares numbers instead of contents."""
 
-from __future__ import annotations
-
 EMPTY = 0
 
 

@@ -11,8 +11,6 @@ An arrow leaves its sender's line, runs along it while the message is in transit
 its receiver. Every moment has columns of its own, so that arrows meet only where they cross.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from string import ascii_lowercase

@@ -4,8 +4,6 @@ If in doubt, two states are distinguished, which costs time but misses nothing: 
 dictionary's keys counts, because a protocol may iterate over them in that order.
 """
 
-from __future__ import annotations
-
 import pickle
 import random
 from collections import deque

@@ -6,8 +6,6 @@ everywhere cannot be violated any more and is forgotten, so that histories that 
 become one state. The oracle of ``testbed.check`` knows nothing of this monitor, and has the last word.
 """
 
-from __future__ import annotations
-
 from functools import reduce
 from operator import or_
 from typing import NamedTuple

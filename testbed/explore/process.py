@@ -5,8 +5,6 @@ states, however many ways there are to combine them. So a protocol instance is c
 each pair of state and stimulus; the search then works on numbers alone.
 """
 
-from __future__ import annotations
-
 import copy
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence

@@ -1,7 +1,5 @@
 """One process on its own, given a stimulus at a time; what it does is recorded."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field

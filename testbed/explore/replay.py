@@ -1,7 +1,5 @@
 """Plays an execution again, on fresh processes and channels, for the oracle and the diagram."""
 
-from __future__ import annotations
-
 from collections import defaultdict, deque
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple

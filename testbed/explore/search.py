@@ -1,7 +1,5 @@
 """Breadth-first search through all states of a world; none is visited twice."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass

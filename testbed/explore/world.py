@@ -4,8 +4,6 @@ A state is a tuple of numbers: those of the processes' states, of the channels' 
 monitor's knowledge.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import permutations
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Random parts of an experiment that all profiles draw from: a network, a script, single faults."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Collection, Sequence
 from itertools import chain, combinations

@@ -6,8 +6,6 @@ that is left to chance, so that the other engines repeat it too. A smaller netwo
 some other seeds are tried for it as well. Shrinking ends when no change helps, or after ``TRIALS``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator
 from copy import deepcopy
 from itertools import product

@@ -1,7 +1,5 @@
 """One experiment, simulated in memory and judged."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple

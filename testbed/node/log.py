@@ -1,7 +1,5 @@
 """What a node may write down of a run: the contract of all logs, on disk or in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 from typing import Protocol as Interface

@@ -5,8 +5,6 @@ message is cut into packets of its own bytes and nothing else. On a real link ea
 carries an Ethernet and an IP header, and the first one UDP's.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Literal
 

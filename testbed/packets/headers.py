@@ -5,8 +5,6 @@ column needs it; a column is then a strided view of that array. A packet without
 which too little was captured, has a null in the column.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

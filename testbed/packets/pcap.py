@@ -11,8 +11,6 @@ A header is well-formed if its fraction of a second is less than a second, and i
 than the packet's length, which is at least a byte and at most ``LONGEST``.
 """
 
-from __future__ import annotations
-
 import glob
 import logging
 import struct

@@ -1,7 +1,5 @@
 """Reports: plots of runs as files, and one page for each run or comparison of runs."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

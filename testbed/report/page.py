@@ -1,7 +1,5 @@
 """The page of a report: one file that holds all that it shows."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping, Sequence
 from html import escape

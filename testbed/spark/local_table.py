@@ -1,7 +1,5 @@
 """Small tables that the driver makes: Spark gets them with the plan, and no task is needed for them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Work spread over all the cores that Spark has: any function over any list of pieces."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 

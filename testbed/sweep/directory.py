@@ -8,8 +8,6 @@ runs/<name>/sweep-<hash of all points>/
   figures/          and report.html: the same to look at
 """
 
-from __future__ import annotations
-
 import fcntl
 import shutil
 from collections.abc import Iterator

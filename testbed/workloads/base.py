@@ -10,8 +10,6 @@ If an experiment has groups, a message goes to one of its sender's groups, drawn
 chooses its destinations.
 """
 
-from __future__ import annotations
-
 import random
 import struct
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Workloads drawn from the seed, each with the paper or the purpose that it comes from."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -17,8 +17,6 @@ Messages are numbered from 0 in the order of the list, and a payload begins with
 without destinations goes to all processes, or to one of its sender's groups.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass

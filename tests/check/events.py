@@ -1,7 +1,5 @@
 """Event logs made by hand, in memory and as run directories."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The oracle against a second oracle by brute force, and weakened ones that this must find out."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The oracle on run directories: logs that are whole, damaged, missing, or no logs at all."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The oracle, against examples worked by hand, and at size."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Digested runs made by hand, small enough to know all that a report should say of them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from pathlib import Path

@@ -4,8 +4,6 @@ A message lists its fields and their forms, in order. A number or a process is o
 largest word stands for no process; a list is its length and then its items.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple

@@ -9,8 +9,6 @@ knows it, may say so itself instead of its voters. p need not give up if it fail
 its own voters.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice, takewhile

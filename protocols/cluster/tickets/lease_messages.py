@@ -1,7 +1,5 @@
 """The messages of Algorithms 2 to 4, and the register that a coordinator keeps with its voters."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 

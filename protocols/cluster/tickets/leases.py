@@ -12,8 +12,6 @@ Invariant: a ticket has one owner at a time. Its epoch grows whenever it is assi
 event's name is used twice although the last event of the previous owner is not known.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping
 from typing import Any
 

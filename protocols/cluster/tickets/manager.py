@@ -1,7 +1,5 @@
 """What both ways of managing tickets share: the ring of tickets, joining it, the effects."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple

@@ -1,7 +1,5 @@
 """The messages of Algorithm 1; their names are the paper's."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 

@@ -15,8 +15,6 @@ The printed text assigns one ticket to two processes (``protocols.broken.tickets
 Invariant: the sets of tickets that processes coordinate are disjoint; at rest they cover all.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Hashable, Mapping
 from typing import Any

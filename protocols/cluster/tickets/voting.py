@@ -14,8 +14,6 @@ paper a late UPDATE leaves a process with voters that are not asked before it is
 ticket has two owners.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -25,8 +25,6 @@ seen in a few hundred events. Rounds are not in step, so that an event's age cou
 ``protocols.cluster.gossip``).
 """
 
-from __future__ import annotations
-
 import math
 import os
 from argparse import ArgumentParser, Namespace

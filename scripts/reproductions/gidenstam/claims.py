@@ -1,7 +1,5 @@
 """What Gidenstam et al. claim, and the judges of what is measured."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

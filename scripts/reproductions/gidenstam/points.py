@@ -1,7 +1,5 @@
 """The runs of ``scripts/reproduce gidenstam``, and what is measured in them."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Iterable

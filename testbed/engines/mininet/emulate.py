@@ -4,8 +4,6 @@ Runs where root, netem and Open vSwitch are: on the machine itself, or in the gu
 engine. What comes out is raw; figures are drawn from it by ``testbed.engines.mininet.summary``.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from math import prod

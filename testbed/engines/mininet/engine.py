@@ -1,7 +1,5 @@
 """The mininet engine, and what it shares with the virtual one: the limits of emulation."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from testbed.engines.needs import require_emulation

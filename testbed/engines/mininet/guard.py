@@ -6,8 +6,6 @@ gone (a pidfd tells), kills those that it finds there, and removes the run's dir
 process go the namespaces, and with them everything in them.
 """
 
-from __future__ import annotations
-
 import os
 import select
 import shutil

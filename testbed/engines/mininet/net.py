@@ -6,8 +6,6 @@ capture looks there, and no other run nor the machine itself is in the way. Host
 besides. None has a name, so that all of it ends with the processes in it; a guard sees to those.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ Here a node is an object only: the kernel's side of all of them is made at once 
 shell is started when the first command needs it, which in an experiment is never.
 """
 
-from __future__ import annotations
-
 import functools
 import shutil
 from typing import Any

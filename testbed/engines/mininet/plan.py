@@ -11,8 +11,6 @@ steps, not n². One datagram to ``MULTICAST_IP`` goes to everybody but its sende
 switches choose by the source address.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property

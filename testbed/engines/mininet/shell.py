@@ -1,7 +1,5 @@
 """Mininet's own command line on a network: for a person, or for commands from a file or pipe."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The figures of an emulated run, from its captures and its hosts' counters."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

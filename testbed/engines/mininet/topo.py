@@ -1,7 +1,5 @@
 """The plan as a Mininet topology."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from mininet.topo import Topo

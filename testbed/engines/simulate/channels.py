@@ -6,8 +6,6 @@ channel arrives a millisecond after that one. A channel is a link without transm
 delay is drawn for each copy, so that all that is counted on links is counted here.
 """
 
-from __future__ import annotations
-
 import random
 from itertools import permutations
 

@@ -1,7 +1,5 @@
 """The simulator: the protocols themselves over store-and-forward links, in exact virtual time."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any

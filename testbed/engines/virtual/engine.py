@@ -1,7 +1,5 @@
 """The virtual engine: the mininet engine in a guest of its own, in exact virtual time."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

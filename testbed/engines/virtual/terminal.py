@@ -5,8 +5,6 @@ terminal, numbered from 0: a process in the guest polls for the next one and wri
 pseudo-terminal, on which the command runs. Output takes the same way as that of any command.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty

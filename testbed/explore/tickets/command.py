@@ -3,8 +3,6 @@
 Without limits the search goes through several stages, which takes some minutes.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

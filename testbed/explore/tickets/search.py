@@ -1,7 +1,5 @@
 """A search through all states of three processes on leases, and how long they take to recover."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import groupby, pairwise

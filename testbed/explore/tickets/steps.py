@@ -5,8 +5,6 @@ what can no longer make a difference is set to one value. After each tick the po
 the same order. So even an endless run has finitely many states.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import fields, replace
 from functools import cache

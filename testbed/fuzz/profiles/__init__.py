@@ -3,8 +3,6 @@
 All that is drawn is within what a correct protocol promises, so that every violation is a mistake.
 """
 
-from __future__ import annotations
-
 from testbed.fuzz.elements import Document
 from testbed.fuzz.profiles.grouped import GroupedProfile
 from testbed.fuzz.profiles.members import MembersProfile

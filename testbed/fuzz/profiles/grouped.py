@@ -4,8 +4,6 @@ With ``entries = "own"`` a message tells of its sender's groups only, which is c
 of groups has no cycle.
 """
 
-from __future__ import annotations
-
 import random
 
 from typing_extensions import override

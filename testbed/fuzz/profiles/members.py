@@ -26,8 +26,6 @@ The daisy has limits, which all trials respect (``promised``):
   that follows a lost packet, heartbeats too, waits for it.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 from typing import Any

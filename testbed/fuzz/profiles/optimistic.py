@@ -6,8 +6,6 @@ setting makes the protocol rely on FIFO channels, as ``management = "ring"`` doe
 promises something only over reliable channels, and if nobody crashes.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping
 from typing import ClassVar

@@ -13,8 +13,6 @@ Faults are so mild that the reliable channel never gives up: the more links a pa
 more packets a message is cut into, the less is lost.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping
 from dataclasses import fields

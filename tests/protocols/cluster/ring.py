@@ -4,8 +4,6 @@ The oracle looks at all processes after every step: no ticket is owned twice (I1
 twice or while another owns it (I2), and no (ticket, epoch, number) is used for two events (I3).
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Hashable, Mapping
 from functools import partial

@@ -4,8 +4,6 @@ A process's next states are worked out once for each of its states and stimuli, 
 which its random choices may fall.
 """
 
-from __future__ import annotations
-
 import copy
 from collections import deque
 from collections.abc import Hashable, Iterator, Sequence

@@ -5,8 +5,6 @@ read back. A link that is down has both ports down, which its switches see and t
 what was under way on it is gone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -3,8 +3,6 @@
 The supervisor reads the counters to see when a run is over, and which deliveries trigger a fault.
 """
 
-from __future__ import annotations
-
 import mmap
 import os
 from collections.abc import Collection

@@ -5,8 +5,6 @@ a user-mode kernel: a copy costs one ``sendto``, a datagram one ``recvfrom``; a 
 something of its own to send also polls its timer.
 """
 
-from __future__ import annotations
-
 import os
 import select
 import socket

@@ -1,7 +1,5 @@
 """What the emulation itself lost, where the experiment wanted no loss: counted, never guessed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

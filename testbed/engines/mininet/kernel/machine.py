@@ -3,8 +3,6 @@
 All is looked at before anything is made, so that what is missing is told in one sentence.
 """
 
-from __future__ import annotations
-
 import ctypes
 import fcntl
 import logging

@@ -4,8 +4,6 @@ So it needs no clean-up. When the last process of a run ends, however it ends, t
 run's namespaces and with them every interface, address, route, queue and datapath in them.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 from collections.abc import Iterator

@@ -18,8 +18,6 @@ bytes alone and back to back, this is right to some nanoseconds. Mininet's htb a
 up to 2.5 ms, tbf by 1.3 ms: they let a burst pass at once, and single packets take no time at all.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -11,8 +11,6 @@ It is told through sysfs, which shows the interfaces of the namespace in which i
 is mounted where nobody sees it, and is gone when its descriptor is closed.
 """
 
-from __future__ import annotations
-
 import ctypes
 import logging
 import os

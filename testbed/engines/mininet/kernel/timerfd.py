@@ -3,8 +3,6 @@
 The time-outs of select() and poll() are rounded, and the kernel may be late by a thousandth of them.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 

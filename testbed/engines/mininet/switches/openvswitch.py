@@ -5,8 +5,6 @@ bridges and ports are made by one transaction. Open vSwitch would remove the que
 that becomes its port, unless the port's quality of service is "linux-noop": leave it alone.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import socket
