@@ -25,6 +25,7 @@ from .base import (
     Ratio,
     Send,
     SetTimer,
+    Transition,
 )
 from .bss import BSS
 from .cluster import Cluster
@@ -84,6 +85,7 @@ __all__ = [
     "Ratio",
     "Send",
     "SetTimer",
+    "Transition",
     "Timestamp",
     "WireError",
 ]

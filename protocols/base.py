@@ -120,6 +120,22 @@ class Note(NamedTuple):
     facts: Mapping[str, Any]
 
 
+class Transition(NamedTuple):
+    """A row of a protocol's table of states: in ``state``, ``event`` leads to ``next``.
+
+    A protocol that has such a table says so in ``Protocol.transitions`` and yields ``note()`` at each,
+    so that logs show it, faults can be aimed at it, and fuzzing knows how much of it was reached.
+    """
+
+    state: str
+    event: str
+    next: str
+
+    def note(self, **facts: Any) -> Note:
+        """The event for the log, with further facts."""
+        return Note(self.event, {"state": self.state, "next": self.next, **facts})
+
+
 Effect = Send | Multicast | Deliver | Hold | Discard | SetTimer | CancelTimer | Count | Note
 Effects = Iterator[Effect]
 
@@ -169,6 +185,7 @@ class Protocol(ABC):
     rests: ClassVar[bool] = True  # it falls silent once all is delivered; else a run ends by time
     optimistic: ClassVar[bool] = False  # it may lose messages; what it delivers is in order
     figures: ClassVar[tuple[Figure, ...]] = ()  # its counters, or ``Ratio``s of them, for tables
+    transitions: ClassVar[tuple[Transition, ...]] = ()  # its table of states, if it has one
 
     @dataclass(frozen=True)
     class Settings:
