@@ -85,7 +85,7 @@ __all__ = [
     "Ratio",
     "Send",
     "SetTimer",
-    "Transition",
     "Timestamp",
+    "Transition",
     "WireError",
 ]
