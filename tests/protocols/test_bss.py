@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typing_extensions import override
 
-from testbed.protocols import Message, MessageId, Place, Protocol, WireError
+from testbed.protocols import Message, MessageId, Place, Protocol
 from testbed.protocols.bss import BSS, Vectors
 from testbed.protocols.grouped import has_cycle
 from testbed.protocols.mostefaoui_raynal import MostefaouiRaynal
@@ -128,21 +128,3 @@ def test_a_message_goes_to_a_group_of_its_sender_and_nowhere_else() -> None:
     assert protocol.peers() == (1, 2)
     with pytest.raises(ValueError, match="none of the groups it is in"):
         list(protocol.multicast(b"", frozenset({1, 2}), 0))
-
-
-@given(st.lists(U32, max_size=9), st.binary(max_size=9), st.integers(0, 65535))
-def test_encode_and_decode(entries: list[int], data: bytes, group: int) -> None:
-    codec = BSS.codec(run=7, processes=5)
-    message = Vectors(4, 9, data, 11, group, VT=np.array(entries, np.int64))
-    encoded = codec.encode(message)
-    assert len(encoded) == message.size == 32 + 4 * len(entries) + len(data)
-    decoded = codec.decode(encoded)
-    assert isinstance(decoded, Vectors)
-    assert decoded.VT.tolist() == entries
-    assert (decoded.payload, decoded.group, decoded.id) == (data, group, MessageId(4, 9))
-
-
-@given(st.binary().filter(lambda control: len(control) % 4 != 0))
-def test_what_is_not_whole_integers_is_refused(control: bytes) -> None:
-    with pytest.raises(WireError):
-        Vectors.decode_control(control, 5)

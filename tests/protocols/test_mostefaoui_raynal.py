@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from testbed.protocols import MessageId, Place, WireError
+from testbed.protocols import MessageId, Place
 from testbed.protocols.broken.groups import ArrivalOrder, OwnGroups
 from testbed.protocols.grouped import has_cycle
 from testbed.protocols.mostefaoui_raynal import MostefaouiRaynal
@@ -288,28 +288,3 @@ def test_a_message_goes_to_a_group_of_its_sender_and_nowhere_else() -> None:
 def test_the_timer_must_run_out_some_time(wrong: float) -> None:
     with pytest.raises(ValueError, match="0 or more"):
         MostefaouiRaynal.Settings(resynch_after_ms=wrong)
-
-
-@given(
-    st.sampled_from([PhaseMessage, Resynch]),
-    st.lists(SEEDS, max_size=9),
-    st.binary(max_size=9),
-    st.integers(0, 65535),
-)
-def test_encode_and_decode(
-    kind: type[PhaseMessage], stamp: list[int], data: bytes, group: int
-) -> None:
-    codec = MostefaouiRaynal.codec(run=7, processes=5)
-    message = kind(4, 9, data, 11, group, stamp=tuple(stamp))
-    encoded = codec.encode(message)
-    assert len(encoded) == message.size == 32 + 4 * len(stamp) + len(data)
-    decoded = codec.decode(encoded)
-    assert type(decoded) is kind
-    assert (decoded.stamp, decoded.payload, decoded.group) == (tuple(stamp), data, group)
-    assert (decoded.source, decoded.seq, decoded.sent_at) == (4, 9, 11)
-
-
-@given(st.binary().filter(lambda control: len(control) % 4 != 0))
-def test_what_is_not_whole_integers_is_refused(control: bytes) -> None:
-    with pytest.raises(WireError):
-        PhaseMessage.decode_control(control, 5)

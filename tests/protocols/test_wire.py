@@ -1,16 +1,20 @@
 """The wire format: what is accounted is what is sent, and strange bytes are only ever refused."""
 
+import struct
+from collections.abc import Callable
+from dataclasses import fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from testbed.protocols import PROTOCOLS, Message, Protocol, WireError, phases
+from testbed.protocols import PROTOCOLS, Codec, Message, Protocol, WireError, phases
 from testbed.protocols.bss import Vectors
-from testbed.protocols.cluster.events import Event, EventGossip, EventId, Recover
-from testbed.protocols.cluster.gossip import Ball
+from testbed.protocols.cluster.events import Event, EventId, Recover
+from testbed.protocols.cluster.gossip import Ball, Gossip
 from testbed.protocols.cluster.lpbcast import News
 from testbed.protocols.cluster.tickets.encoding import (
     Form,
@@ -20,120 +24,150 @@ from testbed.protocols.cluster.tickets.encoding import (
     Record,
     WordMessage,
 )
-from testbed.protocols.ks import KSMessage, to_dests
+from testbed.protocols.ks import KSLog, KSMessage, to_dests
 from testbed.protocols.rst import MatrixMessage
 from testbed.protocols.timestamp import VectorMessage
 from testbed.protocols.wire import HEADER, decode_header
-from tests.protocols.executions import logs
+from tests.protocols.executions import known, logs
 
 U16, U32, U64 = (st.integers(0, 2**bits - 1) for bits in (16, 32, 64))
-RUN, PROCESSES = 0xC0FFEE, 7
+RUN = 0xC0FFEE
 PROTOCOLS_HERE = {n: p for n, p in PROTOCOLS.items() if n != "daisy"}  # see test_views.py
-PROCESS = st.integers(0, PROCESSES - 1)
+KINDS: dict[str, tuple[Callable[[int, int], Codec], type[Message]]] = {
+    **{
+        f"{name}-{kind.__name__}": (protocol.codec, kind)
+        for name, protocol in PROTOCOLS_HERE.items()
+        for kind in protocol.messages
+    },
+    "gossip of plain messages": (partial(Codec, 10, (Gossip,)), Gossip),
+}
+EVERY_PROTOCOL = pytest.mark.parametrize("protocol", PROTOCOLS_HERE.values(), ids=PROTOCOLS_HERE)
+EVERY_KIND = pytest.mark.parametrize(("codec_of", "kind"), KINDS.values(), ids=KINDS)
+PROCESSES = st.integers(1, 12)
 
 
 @st.composite
-def messages(draw: st.DrawFn, protocol: type[Protocol]) -> Message:
-    """A message of each kind that the protocol has."""
-    kind = draw(st.sampled_from(protocol.messages))
+def messages(draw: st.DrawFn, kind: type[Message], n: int) -> Message:
+    """A message of that kind, among n processes."""
+    process = st.integers(0, n - 1)
     common: dict[str, Any] = {
-        "source": draw(PROCESS),
+        "source": draw(process),
         "seq": draw(U32),
         "payload": draw(st.binary(max_size=60)),
         "sent_at": draw(U64),
         "group": draw(U16),
     }
     if kind is VectorMessage:
-        entries = draw(st.lists(U32, min_size=PROCESSES, max_size=PROCESSES))
-        return VectorMessage(**common, vector=np.array(entries, np.int64))
-    some = st.sets(PROCESS)
+        return VectorMessage(**common, vector=draw(vectors(n, n)))
+    some = st.sets(process)
     if kind is MatrixMessage:
-        square = st.lists(U32, min_size=PROCESSES**2, max_size=PROCESSES**2)
-        matrix = np.array(draw(square), np.int64).reshape(PROCESSES, PROCESSES)
+        matrix = draw(vectors(n**2, n**2)).reshape(n, n)
         return MatrixMessage(**common, SENT=matrix, dests=tuple(sorted(draw(some))))
     if issubclass(kind, KSMessage):
-        return kind(**common, dests=to_dests(draw(some)), olog=draw(logs(PROCESSES)))
+        return kind(**common, dests=to_dests(draw(some)), olog=draw(logs(n)))
     if issubclass(kind, phases.PhaseMessage):
-        return kind(**common, stamp=tuple(draw(st.lists(U32, max_size=5))))
+        return kind(**common, stamp=tuple(draw(st.lists(U32, max_size=9))))
     if kind is Vectors:
-        return Vectors(**common, VT=np.array(draw(st.lists(U32, max_size=9)), np.int64))
+        return Vectors(**common, VT=draw(vectors(0, 9)))
     if kind is Event:
-        return Event(**common, **draw(stamps()))
-    if kind is EventGossip:
-        news = News(*draw(st.tuples(*(st.lists(of, max_size=3).map(tuple) for of in NEWS))))
-        return EventGossip(**common, balls=tuple(draw(st.lists(balls(), max_size=3))), news=news)
+        t = draw(vectors(1, 6))
+        ticket = draw(st.integers(0, len(t) - 1))
+        t[ticket] |= 1  # it has sent something
+        return Event(**common, ticket=ticket, t=t)
+    if issubclass(kind, Gossip):
+        subs = draw(st.lists(process, max_size=5))
+        unsubs = draw(st.lists(st.tuples(process, U16), max_size=5))
+        events = draw(st.lists(messages(kind.carries, n), max_size=3))
+        balls = [Ball(event.id, replace(event, group=0), draw(U16)) for event in events]
+        return kind(**common, balls=tuple(balls), news=News(tuple(subs), tuple(unsubs)))
     if kind is Recover:
-        return Recover(**common, eids=tuple(EventId(*e) for e in draw(st.lists(EIDS, max_size=3))))
+        eids = draw(st.lists(st.builds(EventId, U32, U32), max_size=6))
+        return Recover(**common, eids=tuple(eids))
     if issubclass(kind, WordMessage):
-        common |= {name: draw(values(form)) for name, form in kind.forms.items()}
+        common |= {name: draw(values(form, process)) for name, form in kind.forms.items()}
         return kind(**common)
     assert kind is Message
     return Message(**common)
 
 
-def values(form: Form) -> st.SearchStrategy[object]:
+def vectors(least: int, most: int) -> st.SearchStrategy[Any]:
+    return st.lists(U32, min_size=least, max_size=most).map(partial(np.array, dtype=np.int64))
+
+
+def values(form: Form, process: st.SearchStrategy[int]) -> st.SearchStrategy[Any]:
     """Whatever has that form."""
     if isinstance(form, Many):
-        return st.lists(values(form.item), max_size=2).map(tuple)
+        return st.lists(values(form.item, process), max_size=4).map(tuple)
     if isinstance(form, Record):
-        return st.tuples(*map(values, form.forms)).map(lambda fields: form.kind(*fields))
+        parts = (values(part, process) for part in form.forms)
+        return st.tuples(*parts).map(lambda fields: form.kind(*fields))
     if isinstance(form, Maybe):
-        return PROCESS | st.none()
-    return PROCESS if isinstance(form, Process) else U32
+        return process | st.none()
+    return process if isinstance(form, Process) else U32
 
 
-NEWS = PROCESS, st.tuples(PROCESS, U16)
-EIDS = st.tuples(U32, U32)
+def told(value: object) -> object:
+    """What a message, or a part of it, says, as a value that can be compared."""
+    if isinstance(value, Message):
+        return type(value), {f.name: told(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, KSLog):
+        return known(value)
+    if isinstance(value, tuple):
+        return tuple(map(told, value))
+    return value.tolist() if isinstance(value, np.ndarray) else value
 
 
-@st.composite
-def stamps(draw: st.DrawFn) -> dict[str, Any]:
-    """A ticket, and a vector in which it has sent something."""
-    t = np.array(draw(st.lists(U32, min_size=1, max_size=4)), np.int64)
-    ticket = draw(st.integers(0, len(t) - 1))
-    t[ticket] |= 1
-    return {"ticket": ticket, "t": t}
-
-
-@st.composite
-def balls(draw: st.DrawFn) -> Ball:
-    """An event in a gossip message."""
-    payload = draw(st.binary(max_size=9))
-    event = Event(draw(PROCESS), draw(U32), payload, draw(U64), **draw(stamps()))
-    return Ball(event.id, event, draw(U16))
-
-
-def fields(message: Message) -> dict[str, object]:
-    values = {
-        name: getattr(message, name) for name in ("source", "seq", "payload", "sent_at", "group")
-    }
-    return {**values, "kind": message.kind, "control": message.encode_control()}
-
-
-@pytest.mark.parametrize("protocol", PROTOCOLS_HERE.values(), ids=PROTOCOLS_HERE)
-@given(data=st.data())
-def test_what_is_accounted_is_what_is_sent(protocol: type[Protocol], data: st.DataObject) -> None:
-    message = data.draw(messages(protocol))
-    codec = protocol.codec(RUN, PROCESSES)
+@EVERY_KIND
+@given(n=PROCESSES, data=st.data())
+def test_what_is_accounted_is_what_is_sent_and_what_is_read(
+    codec_of: Callable[[int, int], Codec], kind: type[Message], n: int, data: st.DataObject
+) -> None:
+    message, codec = data.draw(messages(kind, n)), codec_of(RUN, n)
     encoded = codec.encode(message)
     assert len(encoded) == message.size
     assert len(encoded) == 32 + message.control_size + len(message.payload)
-    assert fields(codec.decode(encoded)) == fields(message)
+    assert told(codec.decode(encoded)) == told(message)
     assert codec.encode(codec.decode(encoded)) == encoded
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS_HERE.values(), ids=PROTOCOLS_HERE)
+@settings(max_examples=60)
+@pytest.mark.parametrize("kind", {kind: None for _, kind in KINDS.values()})
+@given(n=PROCESSES, data=st.data())
+def test_control_information_that_encode_would_not_write_is_refused(
+    kind: type[Message], n: int, data: st.DataObject
+) -> None:
+    whole = data.draw(messages(kind, n)).encode_control()
+    changed = bytearray(whole)
+    for _ in range(data.draw(st.integers(0, 3)) if whole else 0):
+        place = 4 * data.draw(st.integers(0, (len(whole) - 1) // 4))
+        value = data.draw(st.integers(0, 7) | U32)
+        changed[place : place + 4] = struct.pack("!I", value)
+    changed += data.draw(st.binary(max_size=5))
+    cut = data.draw(st.integers(0, len(whole)))
+    strange = data.draw(st.binary(max_size=120))
+    for damaged in (whole[:cut], whole + b"\0", bytes(changed[:cut]), bytes(changed), strange):
+        try:
+            decoded = kind.decode_control(damaged, n)
+        except WireError:
+            continue
+        again = kind(0, 1, **decoded)
+        assert again.encode_control() == damaged
+        assert again.control_size == len(damaged)
+
+
+@EVERY_PROTOCOL
 @given(data=st.binary(max_size=200))
 def test_arbitrary_bytes_raise_only_the_wire_error(protocol: type[Protocol], data: bytes) -> None:
     with pytest.raises(WireError):
-        protocol.codec(RUN, PROCESSES).decode(data)
+        protocol.codec(RUN, 7).decode(data)
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS_HERE.values(), ids=PROTOCOLS_HERE)
+@EVERY_PROTOCOL
 @given(data=st.data())
 def test_damaged_messages_are_refused(protocol: type[Protocol], data: st.DataObject) -> None:
-    codec = protocol.codec(RUN, PROCESSES)
-    encoded = bytearray(codec.encode(data.draw(messages(protocol))))
+    codec = protocol.codec(RUN, 7)
+    kind = data.draw(st.sampled_from(protocol.messages))
+    encoded = bytearray(codec.encode(data.draw(messages(kind, 7))))
     bit = data.draw(st.integers(0, 8 * len(encoded) - 1))
     encoded[bit // 8] ^= 1 << bit % 8
     with pytest.raises(WireError):

@@ -2,7 +2,6 @@
 
 from binascii import crc_hqx
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,8 +9,8 @@ from hypothesis import strategies as st
 from testbed.protocols import Message, Overlay, Place, Protocol, Timestamp, WireError
 from testbed.protocols.channel import Reliable
 from testbed.protocols.channel.segments import ACK_KIND, ChannelHeader, Segment, SegmentCodec
-from testbed.protocols.timestamp import VectorMessage
 from testbed.protocols.wire import CHECK, CHECK_AT, HEADER, MAGIC, VERSION, decode_header
+from tests.protocols.test_wire import messages
 
 RUN, PROCESSES = 0xC0FFEE, 5
 U12, U32 = st.integers(0, 4095), st.integers(0, 2**32 - 1)
@@ -37,19 +36,10 @@ acks = st.tuples(U12, U12, st.integers(0, 127), st.just(False), st.none(), U32, 
 
 
 @st.composite
-def messages(draw: st.DrawFn, protocol: type[Protocol]) -> Message:
-    common = (draw(st.integers(0, PROCESSES - 1)), draw(U32), draw(st.binary(max_size=40)))
-    if protocol is Timestamp:
-        vector = draw(st.lists(U32, min_size=PROCESSES, max_size=PROCESSES))
-        return VectorMessage(*common, sent_at=draw(U32), group=7, vector=np.array(vector, np.int64))
-    return Message(*common, sent_at=draw(U32), group=7)
-
-
-@st.composite
 def segments(draw: st.DrawFn, protocol: type[Protocol]) -> Segment:
     if draw(st.booleans()):
         return Segment(draw(st.integers(0, PROCESSES - 1)), 0, channel=draw(acks))
-    return Segment.of(draw(messages(protocol)), draw(numbered))
+    return Segment.of(draw(messages(protocol.messages[0], PROCESSES)), draw(numbered))
 
 
 @PROTOCOLS

@@ -3,24 +3,19 @@
 import random
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from testbed.protocols import Codec, Message, MessageId, Place, WireError
+from testbed.protocols import Message, MessageId, Place, WireError
 from testbed.protocols.cluster import Cluster
-from testbed.protocols.cluster.events import Event, EventGossip, EventId, Recover
+from testbed.protocols.cluster.events import Event, EventGossip, Recover
 from testbed.protocols.cluster.gossip import Ball, Gossip, GossipSettings, PrCast, make_view
 from testbed.protocols.cluster.lpbcast import News, PartialView
 
 PROCESSES = 9
-CODEC = Codec(10, (EventGossip, Event, Recover, Message), 7, PROCESSES)
-PLAIN = Codec(10, (Gossip,), 7, PROCESSES)
 
 
 class LockStep:
@@ -264,85 +259,6 @@ def test_news_of_departures_is_bounded() -> None:
 
 
 # The wire format
-
-U16, U32, U64 = (st.integers(0, 2**bits - 1) for bits in (16, 32, 64))
-MEMBER = st.integers(0, PROCESSES - 1)
-NEWS = st.builds(
-    News,
-    st.lists(MEMBER, max_size=5).map(tuple),
-    st.lists(st.tuples(MEMBER, U16), max_size=5).map(tuple),
-)
-
-
-@st.composite
-def events(draw: st.DrawFn) -> Event:
-    t = draw(st.lists(U32, min_size=1, max_size=6))
-    ticket = draw(st.integers(0, len(t) - 1))
-    t[ticket] |= 1
-    common = draw(MEMBER), draw(U32), draw(st.binary(max_size=30)), draw(U64)
-    return Event(*common, ticket=ticket, t=np.array(t, np.int64))
-
-
-def gossips(kind: type[Gossip], carried: st.SearchStrategy[Any]) -> st.SearchStrategy[Gossip]:
-    balls = st.builds(lambda event, age: Ball(event.id, event, age), carried, U16)
-    return st.builds(kind, MEMBER, U32, balls=st.lists(balls, max_size=5).map(tuple), news=NEWS)
-
-
-PLAIN_EVENTS = st.builds(Message, MEMBER, U32, st.binary(max_size=30), U64)
-EIDS = st.lists(st.builds(EventId, U32, U32), max_size=6).map(tuple)
-MESSAGES = st.one_of(
-    events(), gossips(EventGossip, events()), st.builds(Recover, MEMBER, U32, eids=EIDS)
-)
-
-
-def picture(message: Message) -> object:
-    """What a message says, as a value that can be compared."""
-    common = (type(message), *message.id, message.payload, message.sent_at)
-    if isinstance(message, Event):
-        return *common, message.ticket, message.t.tolist(), message.eid
-    if isinstance(message, Gossip):
-        balls = [(name, picture(event), age) for name, event, age in message.balls]
-        return *common, balls, message.news
-    return *common, getattr(message, "eids", None)
-
-
-@given(MESSAGES)
-def test_what_is_accounted_is_what_is_sent_and_what_is_read(message: Message) -> None:
-    data = CODEC.encode(message)
-    assert len(data) == message.size
-    assert picture(CODEC.decode(data)) == picture(message)
-
-
-@given(gossips(Gossip, PLAIN_EVENTS))
-def test_gossip_carries_plain_messages_too(message: Gossip) -> None:
-    data = PLAIN.encode(message)
-    assert len(data) == message.size
-    assert picture(PLAIN.decode(data)) == picture(message)
-
-
-@given(MESSAGES, st.data())
-def test_control_information_that_is_cut_or_too_long_is_refused(
-    message: Message, data: st.DataObject
-) -> None:
-    control = message.encode_control()
-    cut = data.draw(st.integers(0, max(0, len(control) - 1)))
-    for wrong in (control[:cut], control + b"\0"):
-        if wrong != control and not _still_whole(message, wrong):
-            with pytest.raises(WireError):
-                type(message).decode_control(wrong, PROCESSES)
-
-
-def _still_whole(message: Message, control: bytes) -> bool:
-    """Whether the beginning of a list is a list."""
-    if isinstance(message, Event):
-        return len(control) % 4 == 0 and len(control) > 4 * message.ticket + 4
-    return isinstance(message, Recover) and len(control) % 8 == 0
-
-
-@given(st.sampled_from([Event, EventGossip, Recover]), st.binary(max_size=120))
-def test_strange_bytes_are_refused_and_nothing_else(kind: type[Message], control: bytes) -> None:
-    with suppress(WireError):
-        kind.decode_control(control, PROCESSES)
 
 
 def test_nobody_outside_the_run_is_named() -> None:

@@ -18,8 +18,7 @@ from testbed.protocols.broken.tickets import (
     Undated,
 )
 from testbed.protocols.cluster.tickets import LEASE_MESSAGES, TICKET_MESSAGES, Granted, Ring
-from testbed.protocols.cluster.tickets.encoding import MAYBE, NOBODY, PROCESS, Form, Many, Record
-from testbed.protocols.wire import Codec, Message, WireError
+from testbed.protocols.wire import Message
 from tests.protocols.cluster.ring import Holders
 from tests.protocols.cluster.ring_search import Search
 from tests.world import MS
@@ -168,47 +167,9 @@ def test_random_churn_catches_broken_versions(kind: type[Ring]) -> None:
         many()
 
 
-def values(form: Form) -> st.SearchStrategy[Any]:
-    """Anything that a form can stand for."""
-    if isinstance(form, Many):
-        return st.lists(values(form.item), max_size=4).map(tuple)
-    if isinstance(form, Record):
-        return st.tuples(*map(values, form.forms)).map(lambda fields: form.kind(*fields))
-    processes = st.integers(0, PROCESSES - 1)
-    return {PROCESS: processes, MAYBE: st.none() | processes}.get(form, st.integers(0, NOBODY))
-
-
-PROCESSES = 9
 MESSAGES: tuple[type[Message], ...] = (*TICKET_MESSAGES, *LEASE_MESSAGES[2:])
-CODEC = Codec(10, MESSAGES, 7, PROCESSES)
 
 
 def test_every_message_has_a_kind_of_its_own() -> None:
     assert len({message.kind for message in MESSAGES}) == len(MESSAGES)
     assert min(message.kind for message in MESSAGES) >= 32
-
-
-@pytest.mark.parametrize("kind", MESSAGES, ids=lambda kind: kind.__name__)
-@given(data=st.data())
-@settings(max_examples=25)
-def test_what_is_decoded_is_what_was_encoded(kind: Any, data: st.DataObject) -> None:
-    fields = {name: data.draw(values(form)) for name, form in kind.forms.items()}
-    message = kind(3, 0, **fields)
-    encoded = CODEC.encode(message)
-    assert len(encoded) == message.size
-    decoded = CODEC.decode(encoded)
-    assert type(decoded) is kind
-    assert {name: getattr(decoded, name) for name in fields} == fields
-
-
-@pytest.mark.parametrize("kind", MESSAGES, ids=lambda kind: kind.__name__)
-@given(control=st.binary(max_size=80))
-@settings(max_examples=50)
-def test_strange_bytes_are_refused_or_decoded_to_what_encodes_the_same(
-    kind: type[Message], control: bytes
-) -> None:
-    try:
-        fields = kind.decode_control(control, PROCESSES)
-    except WireError:
-        return
-    assert kind(3, 0, **fields).encode_control() == control
