@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from tests.command_line import CommandLine
+
 # A loaded machine is no failure. CI draws the same examples each time; elsewhere they are fresh.
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
@@ -20,3 +22,9 @@ def spark() -> Iterator[Any]:
 
     with session("local[2]", small=True) as running:
         yield running
+
+
+@pytest.fixture
+def testbed(capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    """The command line."""
+    return CommandLine(capsys)

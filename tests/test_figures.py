@@ -11,7 +11,6 @@ import pytest
 from typing_extensions import override
 
 from testbed import figures
-from testbed.cli import main
 from testbed.commands.sweep import table_of
 from testbed.experiment import parse
 from testbed.protocols import PROTOCOLS, Count, Effects, Figure, Ratio
@@ -20,6 +19,7 @@ from testbed.report.tables import figures_table
 from testbed.report.trends import trends_in
 from testbed.run import run_experiment
 from testbed.runs import results
+from tests.command_line import CommandLine
 from tests.report.digested import write_run
 
 FILE = """name = "small"
@@ -77,13 +77,12 @@ def test_the_table_has_all_that_a_run_is_measured_by(name: str, tmp_path: Path) 
 
 @pytest.mark.usefixtures("made_up")
 def test_a_protocols_own_counters_are_measured_and_shown(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, testbed: CommandLine
 ) -> None:
     file, runs = tmp_path / "x.toml", tmp_path / "runs"
     file.write_text(FILE)
-    command = ["run", str(file), "--engine", "simulate", "--no-digest", "--runs", str(runs)]
-    assert main(command) == 0
-    rows = dict(re.findall(r"^(\S.*?) {2,}(\S+)$", capsys.readouterr().out, re.M))
+    said = testbed("run", file, "--engine", "simulate", "--no-digest", "--runs", runs)
+    rows = dict(re.findall(r"^(\S.*?) {2,}(\S+)$", said.out, re.M))
     assert rows["receipts (a message)"] == "7.00"
     assert rows["receipts in all"] == "84"
     assert "of nothing" not in rows
@@ -92,8 +91,7 @@ def test_a_protocols_own_counters_are_measured_and_shown(
     assert summary["receipts_per_message"] == 7
     assert summary["squared"] == 100 * 7 / 8**2
     assert "nothing" not in summary
-    assert main(["compare", str(run), str(run)]) == 0
-    assert re.search(r"^receipts in all +84 +84 ×1.00$", capsys.readouterr().out, re.M)
+    assert re.search(r"^receipts in all +84 +84 ×1.00$", testbed("compare", run, run).out, re.M)
 
 
 @pytest.mark.usefixtures("made_up")

@@ -7,22 +7,19 @@ from types import ModuleType
 
 import pytest
 
-from testbed.cli import main
 from testbed.protocols.broken import BROKEN
 from testbed.run import run_experiment
 from testbed.sweep.points import load_sweep
+from tests.command_line import CommandLine
 
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "docs" / "labs.md").read_text()
 LABS = ROOT / "scripts" / "experiments" / "labs"
 
 
-def test_an_answer_comes_before_its_question(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    command = ["run", str(LABS / "order.toml"), "--no-digest", "--runs", str(tmp_path)]
-    assert main(command) == 1
-    shown = capsys.readouterr().out
+def test_an_answer_comes_before_its_question(tmp_path: Path, testbed: CommandLine) -> None:
+    command = ("run", LABS / "order.toml", "--no-digest", "--runs", tmp_path)
+    shown = testbed(*command, status=1).out
     assert re.search(r"causal order +invalid +valid", shown)
     assert "node 2 delivered m(1,1) before m(0,1)" in shown
 
@@ -48,14 +45,13 @@ def test_the_sweep_of_costs_is_one() -> None:
 
 
 @pytest.mark.parametrize("name", re.findall(r"`(broken-[\w-]+)`", TEXT))
-def test_mistakes_are_found(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mistakes_are_found(name: str, testbed: CommandLine) -> None:
     assert name in BROKEN
-    status = main(["explore", "--protocol", name, "--messages", "3"])
-    assert status == 1, capsys.readouterr().out
+    testbed("explore", "--protocol", name, "--messages", 3, status=1)
 
 
 def test_fifo_order_is_not_causal_order(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, testbed: CommandLine
 ) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
     module = ModuleType("testbed.protocols.fifo")
@@ -63,5 +59,5 @@ def test_fifo_order_is_not_causal_order(
     monkeypatch.setitem(sys.modules, module.__name__, module)
     exec(compile(code, "docs/labs.md", "exec"), module.__dict__)
     monkeypatch.setitem(BROKEN, "fifo", vars(module)["Fifo"])
-    assert main(["explore", "--protocol", "fifo"]) == 1
-    assert "the oracle: node 2 delivered m(1,1) before m(0,1)" in capsys.readouterr().out
+    said = testbed("explore", "--protocol", "fifo", status=1)
+    assert "the oracle: node 2 delivered m(1,1) before m(0,1)" in said.out

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.check import Event, Verdict, check_events, check_run
-from testbed.cli import main
 from testbed.protocols import PROTOCOLS, Timestamp
 from tests.check.events import Logs, Name, deliver, send, triangle
 from tests.check.events import write_run as write_logs
+from tests.command_line import CommandLine
 
 
 def check(logs: Logs) -> Verdict:
@@ -167,8 +167,6 @@ def test_the_manifest_says_what_was_promised_and_no_protocol_is_asked(tmp_path: 
     assert check_run(lost).verdict == "invalid"
 
 
-def test_the_command_shows_the_share(
-    tmp_path: Path, hopeful: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["check", str(write_run(tmp_path / "run", hopeful, (0, 2)))]) == 0
-    assert "1 of 2 deliveries lost (50.00%)" in capsys.readouterr().out
+def test_the_command_shows_the_share(tmp_path: Path, hopeful: str, testbed: CommandLine) -> None:
+    said = testbed("check", write_run(tmp_path / "run", hopeful, (0, 2)))
+    assert "1 of 2 deliveries lost (50.00%)" in said.out

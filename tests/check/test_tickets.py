@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from testbed.check import CONFLICTS, Event, Verdict, check_events, check_run
-from testbed.cli import main
 from tests.check.events import MS, Logs, write_run
+from tests.command_line import CommandLine
 
 
 def owns(
@@ -238,15 +238,13 @@ TWO_OWNERS = {0: [owns(0, 2, 10 * MS), stamp(1, 0, 1, 2, 1)], 1: [owns(5 * MS, 2
 
 
 def test_the_command_tells_of_conflicts_and_its_status_too(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, testbed: CommandLine
 ) -> None:
     path = write_run(tmp_path / "run", TWO_OWNERS, TWO_OWNERS)
-    assert main(["check", str(path)]) == 1
-    told = capsys.readouterr().out
+    told = testbed("check", path, status=1).out
     assert "1 × ticket owned by two nodes at once" in told
     assert "nodes 0 and 1 both owned ticket 2 from 5.000 ms to 10.000 ms" in told
-    assert main(["check", "--json", str(path)]) == 1
-    (found,) = json.loads(capsys.readouterr().out).values()
+    (found,) = testbed("check", "--json", path, status=1).json().values()
     assert found["conflicts"][0]["sentence"] in told
     assert (found["tickets"], found["counts"]["co_owned"], found["counts"]["unowned"]) == (1, 1, 0)
     assert check_run(path).to_json() == check_events(TWO_OWNERS, TWO_OWNERS).to_json()

@@ -16,6 +16,7 @@ import tomli_w
 from testbed.cli import COMMANDS, main
 from testbed.commands.protocols import flowing
 from testbed.errors import UserError
+from tests.command_line import CommandLine
 
 QUICK = ("--no-digest",)
 SMALL: dict[str, Any] = {
@@ -33,24 +34,21 @@ def small(tmp_path: Path) -> Path:
     return file
 
 
-def run_small(small: Path, capsys: pytest.CaptureFixture[str]) -> list[Path]:
-    assert main(["run", str(small), *QUICK, "--runs", str(small.parent / "runs"), "--json"]) == 0
-    return [Path(run["directory"]) for run in json.loads(capsys.readouterr().out)]
+def run_small(small: Path, testbed: CommandLine) -> list[Path]:
+    said = testbed("run", small, *QUICK, "--runs", small.parent / "runs", "--json")
+    return [Path(run["directory"]) for run in said.json()]
 
 
-def test_run_shows_the_figures_and_where_the_results_are(
-    small: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["run", str(small), *QUICK, "--runs", str(small.parent / "runs")]) == 0
-    out = capsys.readouterr().out
+def test_run_shows_the_figures_and_where_the_results_are(small: Path, testbed: CommandLine) -> None:
+    out = testbed("run", small, *QUICK, "--runs", small.parent / "runs").out
     assert "overlay" in out
     assert "timestamp" in out
     assert out.count("valid") == 2
     assert out.count("results: ") == 2
 
 
-def test_a_run_directory_is_complete(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    overlay, timestamp = run_small(small, capsys)
+def test_a_run_directory_is_complete(small: Path, testbed: CommandLine) -> None:
+    overlay, timestamp = run_small(small, testbed)
     assert overlay != timestamp
     manifest = json.loads((overlay / "manifest.json").read_text())
     assert manifest["status"] == "complete"
@@ -67,89 +65,69 @@ def test_a_run_directory_is_complete(small: Path, capsys: pytest.CaptureFixture[
     assert not list(overlay.rglob("*.part"))
 
 
-def test_a_run_can_be_run_again_from_its_directory(
-    small: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    first = run_small(small, capsys)[1]
-    assert (
-        main(["run", str(first / "experiment.toml"), *QUICK, "--runs", str(small.parent), "--json"])
-        == 0
-    )
-    again = Path(json.loads(capsys.readouterr().out)[0]["directory"])
+def test_a_run_can_be_run_again_from_its_directory(small: Path, testbed: CommandLine) -> None:
+    first = run_small(small, testbed)[1]
+    said = testbed("run", first / "experiment.toml", *QUICK, "--runs", small.parent, "--json")
+    again = Path(said.json()[0]["directory"])
     events = "events/nodes.jsonl"
     assert (first / events).read_bytes() == (again / events).read_bytes()
 
 
 def test_check_finds_a_run_valid_and_a_tampered_one_invalid(
-    small: Path, capsys: pytest.CaptureFixture[str]
+    small: Path, testbed: CommandLine
 ) -> None:
-    _, run = run_small(small, capsys)
-    assert main(["check", str(run)]) == 0
-    assert "valid" in capsys.readouterr().out
+    _, run = run_small(small, testbed)
+    assert "valid" in testbed("check", run).out
     log = run / "events" / "nodes.jsonl"
     lines = log.read_text().splitlines(keepends=True)
     mine = [i for i, line in enumerate(lines) if '"node":7,"event":"deliver"' in line]
     lines[mine[0]], lines[mine[-1]] = lines[mine[-1]], lines[mine[0]]
     log.write_text("".join(lines))
-    assert main(["check", str(run), "--json"]) == 1
-    verdict = json.loads(capsys.readouterr().out)[str(run)]
+    verdict = testbed("check", run, "--json", status=1).json()[str(run)]
     assert verdict["verdict"] == "invalid"
 
 
-def test_check_refuses_what_is_no_run(
-    small: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    run, _ = run_small(small, capsys)
-    assert main(["check", str(tmp_path / "nowhere")]) == 2
-    assert "no such run directory" in capsys.readouterr().err
-    assert main(["check", str(tmp_path)]) == 2
-    assert "not a run directory" in capsys.readouterr().err
+def test_check_refuses_what_is_no_run(small: Path, testbed: CommandLine, tmp_path: Path) -> None:
+    run, _ = run_small(small, testbed)
+    assert "no such run directory" in testbed("check", tmp_path / "nowhere", status=2).err
+    assert "not a run directory" in testbed("check", tmp_path, status=2).err
     manifest = json.loads((run / "manifest.json").read_text())
     (run / "manifest.json").write_text(json.dumps({**manifest, "schema": 99}))
-    assert main(["check", str(run)]) == 2
-    assert "schema 99" in capsys.readouterr().err
+    assert "schema 99" in testbed("check", run, status=2).err
     (run / "manifest.json").write_text("{")
-    assert main(["check", str(run)]) == 2
-    assert "cannot be read" in capsys.readouterr().err
+    assert "cannot be read" in testbed("check", run, status=2).err
 
 
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".alt"])
 def test_topology_writes_what_it_is_asked_for(
-    small: Path, suffix: str, capsys: pytest.CaptureFixture[str]
+    small: Path, suffix: str, testbed: CommandLine
 ) -> None:
     output = small.with_suffix(suffix)
-    assert main(["topology", str(small), "-o", str(output), "--json"]) == 0
-    figures = json.loads(capsys.readouterr().out)
+    figures = testbed("topology", small, "-o", output, "--json").json()
     assert figures["network"]["nodes"] == figures["overlay"]["nodes"] == 8
     assert figures["overlay"]["node_connectivity"] == 3
     start = {".png": b"\x89PNG", ".svg": b"<?xml", ".alt": b"GRAPH"}[suffix]
     assert output.read_bytes().startswith(start)
 
 
-def test_topology_refuses_other_formats(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["topology", str(small), "-o", "graph.gif"]) == 2
-    assert ".png" in capsys.readouterr().err
+def test_topology_refuses_other_formats(small: Path, testbed: CommandLine) -> None:
+    assert ".png" in testbed("topology", small, "-o", "graph.gif", status=2).err
 
 
-def test_protocols_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["protocols", "--json"]) == 0
-    listed = {p["name"]: p for p in json.loads(capsys.readouterr().out)}
+def test_protocols_are_listed(testbed: CommandLine) -> None:
+    listed = {p["name"]: p for p in testbed("protocols", "--json").json()}
     assert listed["overlay"]["needs_overlay"]
     assert listed["timestamp"]["settings"]["multicast"]["default"] == "network"
-    assert main(["protocols", "timestamp"]) == 0
-    told = capsys.readouterr().out
+    told = testbed("protocols", "timestamp").out
     assert "Fig. 1" in told
     assert "one for each" in told  # what a setting means
     assert "\nCost: 32 + 4n + d bytes" in told
 
 
-def test_broken_protocols_are_explained_too(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["protocols"]) == 0
-    assert "broken-off-by-one" in capsys.readouterr().out
-    assert main(["protocols", "broken-off-by-one"]) == 0
-    assert "Broken rule" in capsys.readouterr().out
-    assert main(["protocols", "timestmp"]) == 2
-    assert "did you mean 'timestamp'?" in capsys.readouterr().err
+def test_broken_protocols_are_explained_too(testbed: CommandLine) -> None:
+    assert "broken-off-by-one" in testbed("protocols").out
+    assert "Broken rule" in testbed("protocols", "broken-off-by-one").out
+    assert "did you mean 'timestamp'?" in testbed("protocols", "timestmp", status=2).err
 
 
 def test_a_docstring_flows_but_for_lists_and_headings() -> None:
@@ -157,23 +135,18 @@ def test_a_docstring_flows_but_for_lists_and_headings() -> None:
     assert flowing(text) == "One.\n\nTwo three\n- four\n  five\nCost: six seven"
 
 
-def test_bad_input_is_one_sentence_and_status_2(
-    small: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_input_is_one_sentence_and_status_2(small: Path, testbed: CommandLine) -> None:
     small.write_text(tomli_w.dumps({**SMALL, "protocol": {"name": "overlord"}}))
-    assert main(["run", str(small), *QUICK, "--runs", str(small.parent / "runs")]) == 2
-    error = capsys.readouterr().err
+    error = testbed("run", small, *QUICK, "--runs", small.parent / "runs", status=2).err
     assert error.startswith(f"testbed: {small}: protocol.name = 'overlord'")
     assert error.count("\n") == 1
     assert not (small.parent / "runs").exists()
 
 
-def test_bare_packets_are_for_the_simulator(
-    small: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bare_packets_are_for_the_simulator(small: Path, testbed: CommandLine) -> None:
     small.write_text(tomli_w.dumps({**SMALL, "transport": {"framing": "bare"}}))
-    assert main(["run", str(small), "--engine", "virtual", "--runs", str(small.parent)]) == 2
-    assert "transport.framing = 'bare' is for the simulator" in capsys.readouterr().err
+    said = testbed("run", small, "--engine", "virtual", "--runs", small.parent, status=2)
+    assert "transport.framing = 'bare' is for the simulator" in said.err
 
 
 def test_doctor_tells_what_mends_what_is_missing(
@@ -224,12 +197,12 @@ def test_the_doctor_finds_what_an_ordinary_users_path_lacks(
 
 
 def test_no_space_left_leaves_a_run_that_says_so(
-    small: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    small: Path, testbed: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """/dev/full stands for a full disk."""
     monkeypatch.setattr("testbed.engines.simulate.engine.EventLog", full_disk)
-    assert main(["run", str(small), *QUICK, "--runs", str(small.parent / "runs")]) == 2
-    assert "no space left" in capsys.readouterr().err
+    said = testbed("run", small, *QUICK, "--runs", small.parent / "runs", status=2)
+    assert "no space left" in said.err
     (run,) = (p for p in (small.parent / "runs" / "small").iterdir() if not p.is_symlink())
     manifest = json.loads((run / "manifest.json").read_text())
     assert manifest["status"] == "failed"

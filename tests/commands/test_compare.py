@@ -1,15 +1,14 @@
 """Runs side by side: what differs, how much, and what cannot be compared."""
 
-import argparse
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from testbed.commands import compare
 from testbed.experiment import parse
 from testbed.run import run_experiment
+from tests.command_line import CommandLine
 
 DOCUMENT: dict[str, Any] = {
     "name": "small",
@@ -32,13 +31,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     ]
 
 
-def call(*arguments: object) -> int:
-    parser = argparse.ArgumentParser()
-    compare.add_parser(parser.add_subparsers())
-    options = parser.parse_args(["compare", *map(str, arguments)])
-    return int(options.command(options))
-
-
 def summary(run: Path) -> dict[str, Any]:
     content: dict[str, Any] = json.loads((run / "summary.json").read_text())
     return content
@@ -54,11 +46,8 @@ def edited(run: Path, name: str, place: Path, **changes: Any) -> Path:
     return place
 
 
-def test_figures_come_with_their_ratio_to_the_first(
-    runs: list[Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert call(*runs) == 0
-    out = capsys.readouterr().out
+def test_figures_come_with_their_ratio_to_the_first(runs: list[Path], testbed: CommandLine) -> None:
+    out = testbed("compare", *runs).out
     ratio = summary(runs[2])["bytes"] / summary(runs[0])["bytes"]
     (line,) = (line for line in out.splitlines() if line.startswith("bytes sent"))
     assert line.endswith(f"×{ratio:.2f}")
@@ -68,10 +57,9 @@ def test_figures_come_with_their_ratio_to_the_first(
 
 
 def test_json_has_the_differences_all_figures_and_all_ratios(
-    runs: list[Path], capsys: pytest.CaptureFixture[str]
+    runs: list[Path], testbed: CommandLine
 ) -> None:
-    assert call(*runs[:2], "--json") == 0
-    found = json.loads(capsys.readouterr().out)
+    found = testbed("compare", *runs[:2], "--json").json()
     assert found["differ"]["protocol.name"] == ["overlay", "timestamp"]
     assert set(found["differ"]) == {"protocol.name", "protocol.multicast"}
     first, second = found["runs"]
@@ -81,38 +69,33 @@ def test_json_has_the_differences_all_figures_and_all_ratios(
     assert set(first["ratios"].values()) == {1.0}
 
 
-def test_nothing_is_divided_by_nothing(
-    runs: list[Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_is_divided_by_nothing(runs: list[Path], testbed: CommandLine) -> None:
     assert summary(runs[0])["control_bytes"] == 0
-    assert call(*runs[:2], "--json") == 0
-    assert "control_bytes" not in json.loads(capsys.readouterr().out)["runs"][1]["ratios"]
+    found = testbed("compare", *runs[:2], "--json").json()
+    assert "control_bytes" not in found["runs"][1]["ratios"]
 
 
 def test_runs_that_are_missing_or_unfinished_are_named_and_the_rest_is_compared(
-    runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    runs: list[Path], tmp_path: Path, testbed: CommandLine
 ) -> None:
     stopped = edited(runs[0], "manifest.json", tmp_path / "stopped", status="interrupted")
-    assert call(runs[0], tmp_path / "nowhere", stopped, runs[1]) == 2
-    captured = capsys.readouterr()
+    captured = testbed("compare", runs[0], tmp_path / "nowhere", stopped, runs[1], status=2)
     assert "nowhere: no such run directory" in captured.err
     assert "the run is interrupted" in captured.err
     assert "2 timestamp" in captured.out
 
 
-def test_nothing_to_compare_is_no_crash(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call(tmp_path / "nowhere", "--json") == 2
-    assert json.loads(capsys.readouterr().out) == {"runs": [], "differ": {}}
+def test_nothing_to_compare_is_no_crash(tmp_path: Path, testbed: CommandLine) -> None:
+    said = testbed("compare", tmp_path / "nowhere", "--json", status=2)
+    assert said.json() == {"runs": [], "differ": {}}
 
 
 def test_a_violation_and_a_suspect_network_are_shown(
-    runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    runs: list[Path], tmp_path: Path, testbed: CommandLine
 ) -> None:
     invalid = edited(runs[0], "summary.json", tmp_path / "invalid", verdict="invalid")
     suspect = edited(
         runs[1], "manifest.json", tmp_path / "suspect", fidelity={"verdict": "suspect"}
     )
-    assert call(runs[0], suspect) == 0
-    assert "suspect" in capsys.readouterr().out.splitlines()[-1]
-    assert call(runs[0], invalid) == 1
-    assert "invalid" in capsys.readouterr().out
+    assert "suspect" in testbed("compare", runs[0], suspect).out.splitlines()[-1]
+    assert "invalid" in testbed("compare", runs[0], invalid, status=1).out

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.cli import main
 from testbed.commands.ownership import handed_over
+from tests.command_line import CommandLine
 
 USER, GROUP = 12345, 23456
 SMALL = """
@@ -32,11 +32,11 @@ def owners(top: Path) -> set[tuple[int, int]]:
 
 
 def test_a_run_with_sudo_is_its_callers_from_the_first_directory_that_was_made(
-    tmp_path: Path,
+    tmp_path: Path, testbed: CommandLine
 ) -> None:
     runs, file = tmp_path / "new" / "runs", tmp_path / "small.toml"
     file.write_text(SMALL)
-    assert main(["run", str(file), "--no-digest", "--runs", str(runs)]) == 0
+    testbed("run", file, "--no-digest", "--runs", runs)
     assert owners(tmp_path / "new") == {(USER, GROUP)}
     assert (runs / "small" / "latest").is_symlink()
     assert tmp_path.stat().st_uid == 0

@@ -11,13 +11,13 @@ import tomli_w
 from pyspark.sql import SparkSession
 
 from testbed import figures
-from testbed.cli import main
 from testbed.digest.digest import Digest, digest_runs
 from testbed.digest.tables import STEPS
 from testbed.experiment import parse
 from testbed.packets.headers import LINKTYPE_LINUX_SLL2
 from testbed.run import run_experiment
 from testbed.runs import results
+from tests.command_line import CommandLine
 from tests.packets.captures import file_header
 
 BASE: dict[str, Any] = {
@@ -202,7 +202,7 @@ def damaged(tmp_path: Path) -> Path:
 
 
 def test_what_a_damaged_run_has_is_digested_and_the_rest_is_told(
-    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    spark: SparkSession, tmp_path: Path, testbed: CommandLine
 ) -> None:
     path = damaged(tmp_path)
     foreign = tmp_path / "foreign"
@@ -216,9 +216,7 @@ def test_what_a_damaged_run_has_is_digested_and_the_rest_is_told(
         emulation = {"interfaces": {}, "start_unix_ns": 0, "captured": 0}
         (run / "emulation.json").write_text(json.dumps(emulation))
     paths = (path, foreign, gone, empty, other, silent)
-    status = main(["digest", *map(str, paths)])
-    captured = capsys.readouterr()
-    assert status == 2
+    captured = testbed("digest", *paths, status=2)
     assert results.load(path).summary["deliveries"] > 100
     words = captured.err
     assert "3 lines of the event logs cannot be used" in words
@@ -234,13 +232,12 @@ def test_what_a_damaged_run_has_is_digested_and_the_rest_is_told(
 
 
 def test_a_run_is_digested_and_reported_unless_told_not_to(
-    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    spark: SparkSession, tmp_path: Path, testbed: CommandLine
 ) -> None:
     file = tmp_path / "small.toml"
     both = [VARIANTS[name]["protocol"] for name in ("overlay", "timestamp")]
     file.write_text(tomli_w.dumps({**BASE, "protocol": both}))
-    assert main(["run", str(file), "--runs", str(tmp_path / "runs")]) == 0
-    captured = capsys.readouterr()
+    captured = testbed("run", file, "--runs", tmp_path / "runs")
     assert captured.err == ""
     pages = sorted((tmp_path / "runs").rglob("report.html"))
     assert len(pages) == 3

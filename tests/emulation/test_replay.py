@@ -4,19 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from testbed.cli import main
 from testbed.fuzz import shrunk, write_example
+from tests.command_line import CommandLine
 
 pytestmark = pytest.mark.emulation
 
 
 @pytest.mark.parametrize(("protocol", "seed"), [("broken-no-rescan", 3), ("broken-echo", 2)])
 def test_a_counter_example_is_repeated(
-    protocol: str, seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    protocol: str, seed: int, tmp_path: Path, testbed: CommandLine
 ) -> None:
     """One that waits for good, and one that would never come to an end."""
     example = shrunk(protocol, seed)
     file = write_example(example, tmp_path)
     arguments = ["--engine", "virtual", "--no-digest", "--runs", str(tmp_path / "runs")]
-    assert main(["run", str(file), *arguments]) == 1
-    assert example.trial.sentence in capsys.readouterr().out
+    assert example.trial.sentence in testbed("run", file, *arguments, status=1).out

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.cli import main
 from testbed.errors import UserError
 from testbed.experiment import parse
 from testbed.experiment.expand import expand
 from testbed.sweep.points import Sweep, swept_keys
+from tests.command_line import CommandLine
 from tests.sweep.small import FILE, PLAIN, SIZES, TIMESTAMPS, with_
 
 
@@ -127,10 +127,9 @@ def test_run_says_that_lists_are_for_sweep(document: dict[str, Any]) -> None:
         parse(document, FILE)
 
 
-def test_run_refuses_a_sweep_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_refuses_a_sweep_file(tmp_path: Path, testbed: CommandLine) -> None:
     file = tmp_path / "x.toml"
     file.write_text(
         'name = "x"\nseed = [1, 2]\nprotocol.name = "overlay"\ntopology.model = "ring"\n'
     )
-    assert main(["run", str(file)]) == 2
-    assert "`testbed sweep`" in capsys.readouterr().err
+    assert "`testbed sweep`" in testbed("run", file, status=2).err

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from testbed.cli import main
 from testbed.errors import UserError
 from testbed.experiment import Experiment, Network, Scenario, build_network, parse
 from testbed.protocols import PROTOCOLS
 from testbed.run import run_experiment
+from tests.command_line import CommandLine
 
 TAKERS = [name for name, protocol in PROTOCOLS.items() if protocol.takes_subsets]
 RANDOM = {"model": "random", "groups": 5, "size": 4}
@@ -96,10 +96,11 @@ def test_the_same_seed_gives_the_same_groups() -> None:
     assert build_network(experiment()).groups != build_network(experiment(seed=2)).groups
 
 
-def test_an_experiment_with_groups_can_be_run_again_from_its_own_file(tmp_path: Path) -> None:
+def test_an_experiment_with_groups_can_be_run_again_from_its_own_file(
+    tmp_path: Path, testbed: CommandLine
+) -> None:
     done, _ = run(experiment(), tmp_path)
-    file = done.path / "experiment.toml"
-    assert main(["run", str(file), "--runs", str(tmp_path), "--no-digest"]) == 0
+    testbed("run", done.path / "experiment.toml", "--runs", tmp_path, "--no-digest")
 
 
 @pytest.mark.parametrize(
@@ -129,14 +130,11 @@ def test_what_does_not_fit_is_refused_in_a_sentence(what: dict[str, Any], senten
 
 
 def test_the_topology_command_shows_groups_and_their_cycle(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, testbed: CommandLine
 ) -> None:
     file = tmp_path / "grouped.toml"
     file.write_text(experiment().to_toml())
-    assert main(["topology", str(file)]) == 0
-    out = capsys.readouterr().out
-    assert "5 groups, their graph has a cycle" in out
-    assert main(["topology", str(file), "--json"]) == 0
-    groups = json.loads(capsys.readouterr().out)["groups"]
+    assert "5 groups, their graph has a cycle" in testbed("topology", file).out
+    groups = testbed("topology", file, "--json").json()["groups"]
     assert groups["cycle"] is True
     assert groups["members"].keys() == {"g1", "g2", "g3", "g4", "g5"}

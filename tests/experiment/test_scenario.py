@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from testbed.cli import main
 from testbed.engines import load_engine
 from testbed.errors import UserError
 from testbed.experiment import ENGINES, Experiment, Network, Scenario, parse
 from testbed.faults import FaultSchedule
+from tests.command_line import CommandLine
 
 DOCUMENT: dict[str, Any] = {
     "name": "scenario",
@@ -65,13 +65,15 @@ def test_processes_draw_from_streams_of_their_own_and_an_incarnation_has_another
     assert len({drawn(3), drawn(4), drawn(3, 1), drawn(3, 2)}) == 4
 
 
-def test_settings_that_do_not_fit_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+def test_settings_that_do_not_fit_are_refused_before_anything_is_written(
+    tmp_path: Path, testbed: CommandLine
+) -> None:
     file = tmp_path / "x.toml"
     file.write_text(
         'name = "x"\n[protocol]\nname = "cluster"\ncoordinators = 99\n'
         '[topology]\nmodel = "pure-random"\nnodes = 16\n'
     )
-    assert main(["run", str(file), "--runs", str(tmp_path / "runs"), "--no-digest"]) == 2
+    testbed("run", file, "--runs", tmp_path / "runs", "--no-digest", status=2)
     assert not (tmp_path / "runs").exists()
 
 
@@ -84,7 +86,7 @@ def test_an_engine_says_itself_what_it_refuses() -> None:
 
 
 def test_auto_looks_at_the_machine_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, testbed: CommandLine
 ) -> None:
     from testbed.commands import run as command
     from testbed.engines import needs
@@ -106,7 +108,7 @@ def test_auto_looks_at_the_machine_once(
     both = parse({**DOCUMENT, "engine": "auto"}, tmp_path)
     monkeypatch.setattr(command, "load", lambda *_, **__: both)
     monkeypatch.setattr(command, "run_experiment", pretend)
-    assert main(["run", "x.toml"]) == 2
+    said = testbed("run", "x.toml", status=2)
     assert ran == ["mininet", "mininet"]
     assert len(looks) == 1
-    assert "engine mininet" in capsys.readouterr().out
+    assert "engine mininet" in said.out

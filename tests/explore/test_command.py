@@ -1,21 +1,19 @@
 """What people see of an exploration: the diagram, the command's sentences and its JSON."""
 
-import argparse
-import json
-
 import pytest
 
 from testbed.commands import explore as command
-from testbed.errors import UserError
 from testbed.explore import explore
 from testbed.explore.diagram import Diagram
 from testbed.protocols.broken import BROKEN
 from testbed.protocols.broken.timestamp import Impatient
+from tests.command_line import CommandLine
 from tests.explore.odd_protocols import (
     RESTING,
     NewestOnly,
 )
 
+EXPLORE = ("explore", "--protocol")
 TRIANGLE = """\
 process 0 ━━●a━━━━━━━━━━━━━━━━━━━━━
              ├──┐
@@ -46,28 +44,18 @@ def test_a_diagram_fits_the_terminal(name: str) -> None:
     assert sum(str(line).startswith("process 0") for line in narrow) >= 1
 
 
-def run(*arguments: str) -> int:
-    parser = argparse.ArgumentParser()
-    command.add_parser(parser.add_subparsers())
-    options = parser.parse_args(["explore", *arguments])
-    return int(options.command(options))
-
-
-def test_the_command_says_how_much_was_covered(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("--protocol", "timestamp", "--nodes", "2", "--messages", "3") == 0
-    out = capsys.readouterr().out
+def test_the_command_says_how_much_was_covered(testbed: CommandLine) -> None:
+    out = testbed(*EXPLORE, "timestamp", "--nodes", 2, "--messages", 3).out
     assert "timestamp: 2 processes, up to 3 messages, FIFO channels" in out
     assert "valid: complete; all 100 schedules are right (49 states, 92 steps)" in out
 
 
-def test_the_command_says_where_messages_go(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("--protocol", "rst", "--messages", "1", "--json") == 0
-    result = json.loads(capsys.readouterr().out)
+def test_the_command_says_where_messages_go(testbed: CommandLine) -> None:
+    one = (*EXPLORE, "rst", "--messages", 1)
+    result = testbed(*one, "--json").json()
     assert (result["to"], result["schedules"]) == ("sets", 18)
-    assert run("--protocol", "rst", "--messages", "1") == 0
-    assert "rst: 3 processes, 1 message to any others or to all, FIFO" in capsys.readouterr().out
-    assert run("--protocol", "rst", "--messages", "1", "--no-subsets") == 0
-    assert "rst: 3 processes, 1 message, FIFO" in capsys.readouterr().out
+    assert "rst: 3 processes, 1 message to any others or to all, FIFO" in testbed(*one).out
+    assert "rst: 3 processes, 1 message, FIFO" in testbed(*one, "--no-subsets").out
 
 
 def test_json_names_the_destinations() -> None:
@@ -80,22 +68,20 @@ def test_json_names_the_destinations() -> None:
     ]
 
 
-def test_the_command_draws_a_counter_example(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("--protocol", "broken-impatient") == 1
-    out = capsys.readouterr().out
+def test_the_command_draws_a_counter_example(testbed: CommandLine) -> None:
+    out = testbed(*EXPLORE, "broken-impatient", status=1).out
     assert "invalid: process 2 delivers m(1,1) without m(0,1)" in out
     assert TRIANGLE.splitlines()[-1] in out
     assert "the oracle: node 2 delivered m(1,1) before m(0,1), but" in out
 
 
-def test_the_command_admits_what_it_has_not_tried(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("--protocol", "overlay", "--limit", "500") == 2
-    assert "unknown: incomplete" in capsys.readouterr().out
+def test_the_command_admits_what_it_has_not_tried(testbed: CommandLine) -> None:
+    said = testbed(*EXPLORE, "overlay", "--limit", 500, status=2)
+    assert "unknown: incomplete" in said.out
 
 
-def test_the_command_speaks_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("--protocol", "broken-merge", "--no-answers", "--json") == 1
-    result = json.loads(capsys.readouterr().out)
+def test_the_command_speaks_json(testbed: CommandLine) -> None:
+    result = testbed(*EXPLORE, "broken-merge", "--no-answers", "--json", status=1).json()
     assert (result["protocol"], result["verdict"]) == ("broken-merge", "invalid")
     assert not result["answers"]
     example = result["counter_example"]
@@ -107,19 +93,15 @@ def test_the_command_speaks_json(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--protocol", "overly"], "protocol overly: there is no such protocol; did you mean"),
-        (["--protocol", "?"], "known are"),
-        (["--protocol", "overlay", "--nodes", "1"], "--nodes 1: must be at least 2"),
-        (["--protocol", "overlay", "--messages", "0"], "--messages 0: must be at least 1"),
-        (["--protocol", "overlay", "--limit", "0"], "--limit 0: must be at least 1"),
+        ("overly", "protocol overly: there is no such protocol; did you mean"),
+        ("?", "known are"),
+        ("overlay --nodes 1", "--nodes 1: must be at least 2"),
+        ("overlay --messages 0", "--messages 0: must be at least 1"),
+        ("overlay --limit 0", "--limit 0: must be at least 1"),
+        ("cluster", "cluster may lose messages"),
     ],
 )
-def test_bad_input_is_told_in_a_sentence(arguments: list[str], sentence: str) -> None:
-    with pytest.raises(UserError) as error:
-        run(*arguments)
-    assert sentence in str(error.value)
-
-
-def test_a_protocol_that_may_lose_messages_is_not_explored() -> None:
-    with pytest.raises(UserError, match="cluster may lose messages"):
-        command.command(argparse.Namespace(protocol="cluster"))
+def test_bad_input_is_told_in_a_sentence(
+    arguments: str, sentence: str, testbed: CommandLine
+) -> None:
+    assert sentence in testbed(*EXPLORE, *arguments.split(), status=2).err

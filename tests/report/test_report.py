@@ -10,13 +10,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from testbed.cli import main
 from testbed.commands import report
 from testbed.errors import UserError
 from testbed.report import labels, plots, write_reports
 from testbed.report.page import write_page
 from testbed.report.spacetime import busiest_stretch
 from testbed.runs import results
+from tests.command_line import CommandLine
 from tests.report.browser import Browser
 from tests.report.digested import MS, TRIANGLE, Event, write_run
 
@@ -187,14 +187,10 @@ def test_what_a_page_quotes_is_not_taken_for_html(tmp_path: Path) -> None:
     assert "<script>alert" not in page
 
 
-def test_the_command_prints_where_the_pages_are(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_prints_where_the_pages_are(tmp_path: Path, testbed: CommandLine) -> None:
     run = write_run(tmp_path / "run")
-    assert main(["report", str(run)]) == 0
-    assert f"report: {run / 'report.html'}" in capsys.readouterr().out
-    assert main(["report", str(tmp_path / "none")]) == 2
-    assert "no such run directory" in capsys.readouterr().err
+    assert f"report: {run / 'report.html'}" in testbed("report", run).out
+    assert "no such run directory" in testbed("report", tmp_path / "none", status=2).err
     assert report.add_parser.__doc__
 
 
