@@ -19,6 +19,7 @@ from testbed.protocols import Message, Place
 from testbed.protocols.base import SEQUENCE_BITS
 from testbed.protocols.overlay import Overlay
 from testbed.run import run_experiment
+from tests.check.events import CRASH, deliver, send
 from tests.engines.simulate.test_simulator import MS, Wire, line, message
 
 HOP = 74 * 800 + MS  # a message without payload on a link of `line`
@@ -288,15 +289,7 @@ def test_one_that_starts_again_has_new_names_and_takes_part(channel: str) -> Non
     assert simulation.summary()["restarts"] == 1
 
 
-def send(source: int, seq: int) -> Event:
-    return Event("send", source, seq)
-
-
-def deliver(source: int, seq: int) -> Event:
-    return Event("deliver", source, seq)
-
-
-CRASH, RESTART = Event("crash"), Event("restart")
+RESTART = Event("restart")
 
 
 def test_what_a_process_knew_before_it_crashed_is_no_cause_of_what_it_sends_after() -> None:
