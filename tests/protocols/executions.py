@@ -126,6 +126,19 @@ class Execution(World[P]):
         self.arrive(copy)
 
 
+def violations(protocol: Callable[[Place], P], seeds: int, fifo: bool = False) -> int:
+    """How many of such executions are not causally ordered."""
+    runs = [Execution(protocol, drawn(seed, 2), seed, fifo=fifo) for seed in range(seeds)]
+    for run in runs:
+        run.play(8)
+    return sum(not run.check().ok for run in runs)
+
+
+def drawn(seed: int, least: int) -> int:
+    """A number of processes."""
+    return random.Random(seed).randint(least, 5)
+
+
 def draw_destinations(rng: random.Random, processes: int) -> Destinations:
     """Everybody, one process, or some: with the sender or without, sometimes nobody."""
     kind = rng.randrange(6)
