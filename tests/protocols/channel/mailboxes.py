@@ -72,9 +72,10 @@ class Lossy(World[Reliable]):
         make = lambda place: Reliable(inner(place), settings)  # noqa: E731
         super().__init__(make, processes, seed, **{"wire": True, "delays_ms": (5, 5), **more})
 
-    def mail(self, node: int, to: int = TO_ALL, *more: int) -> None:
-        """An application sends to one process, or to all."""
-        self.say(node, payload=bytes([to, *more]))
+    def mail(self, node: int, to: int = TO_ALL, *more: int, times: int = 1) -> None:
+        """An application sends to one process, or to all, once or several times."""
+        for _ in range(times):
+            self.say(node, payload=bytes([to, *more]))
 
     def mailbox(self, node: int) -> Mailbox:
         return mailbox(self.protocols[node])

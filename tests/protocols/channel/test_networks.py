@@ -95,8 +95,7 @@ def test_without_the_channel_overlay_breaks_its_promise_there() -> None:
 
 def test_a_network_that_reorders_is_not_taken_for_one_that_loses() -> None:
     net = Lossy(Mailbox, 2, seed=6, delays_ms=(4, 6))
-    for _ in range(1000):
-        net.mail(A, B)
+    net.mail(A, B, times=1000)
     net.run()
     assert got(net.protocols[B]) == list(range(1, 1001))
     assert net.protocols[A].connections[B].outgoing[0].reordering > 32
@@ -122,8 +121,7 @@ def test_relayed_traffic_waits_and_is_never_lost() -> None:
 
 def test_without_loss_a_window_is_sent_each_round_trip() -> None:
     net = Lossy(Mailbox, 2, settings=Reliable.Settings(window=10))
-    for _ in range(100):
-        net.mail(A, B)
+    net.mail(A, B, times=100)
     net.run()
     assert net.log.events[B][-1].t == 9 * 10 * MS + 5 * MS  # the tenth window arrives
     assert not net.meter.counted["channel_retransmissions"]
@@ -138,8 +136,7 @@ def test_a_multicast_is_one_copy_and_only_who_missed_it_gets_it_again() -> None:
     net.drops = lambda sender, peer, segment: (
         peer == C and segment.channel.number == 5 and next(missed, False)
     )
-    for _ in range(10):
-        net.mail(A)
+    net.mail(A, times=10)
     net.run()
     assert net.multicasts == 10
     assert net.meter.counted["channel_retransmissions"] == 1
@@ -168,8 +165,7 @@ def test_the_slowest_receiver_holds_the_window_until_it_is_given_up() -> None:
     settings = Reliable.Settings(window=4, retries=3)
     net = Lossy(Mailbox, 3, settings=settings)
     net.crash(C)
-    for _ in range(12):
-        net.mail(A)
+    net.mail(A, times=12)
     net.run(400)
     assert got(net.protocols[B]) == [1, 2, 3, 4]
     net.run()
@@ -181,8 +177,7 @@ def test_the_slowest_receiver_holds_the_window_until_it_is_given_up() -> None:
 def test_what_waits_is_dropped_when_all_receivers_are_given_up() -> None:
     net = Lossy(Mailbox, 2, settings=Reliable.Settings(window=2, retries=1))
     net.crash(B)
-    for _ in range(6):
-        net.mail(A)
+    net.mail(A, times=6)
     net.run()
     assert net.multicasts == 2
     assert net.meter.counted["channel_given_up"] == 6
@@ -195,8 +190,7 @@ def test_what_waits_is_dropped_when_all_receivers_are_given_up() -> None:
 def test_a_peer_that_stays_silent_is_given_up_and_the_sender_is_quiet() -> None:
     net = Lossy(Mailbox, 2, settings=Reliable.Settings(window=4, retries=5))
     net.crash(B)
-    for _ in range(10):
-        net.mail(A, B)
+    net.mail(A, B, times=10)
     net.run()
     assert net.sent[Segment].copies == 4 + 5 * 2
     assert net.meter.counted["channel_given_up"] == 10
@@ -213,8 +207,7 @@ def test_a_peer_that_stays_silent_is_given_up_and_the_sender_is_quiet() -> None:
 
 def test_at_a_loss_of_a_fifth_little_is_sent_in_vain() -> None:
     net = Lossy(Mailbox, 2, loss=0.2, seed=1)
-    for _ in range(2000):
-        net.mail(A, B)
+    net.mail(A, B, times=2000)
     net.run()
     counted: Counter[str] = net.meter.counted
     transmissions = 1 + counted["channel_retransmissions"] / 2000
@@ -225,8 +218,7 @@ def test_at_a_loss_of_a_fifth_little_is_sent_in_vain() -> None:
 
 def test_without_loss_a_message_costs_twelve_bytes_and_half_an_acknowledgement() -> None:
     net = Lossy(Mailbox, 2)
-    for _ in range(100):
-        net.mail(A, B)
+    net.mail(A, B, times=100)
     net.run()
     sent = net.sent[Segment]
     assert net.meter.counted["channel_acks"] == 50

@@ -31,8 +31,7 @@ from tests.world import MS
 
 def test_a_restarted_process_is_told_nothing_that_was_meant_for_the_dead() -> None:
     net = Lossy(Mailbox, 2)
-    for _ in range(3):
-        net.mail(A, B)
+    net.mail(A, B, times=3)
     net.run()
     net.mail(A, B)  # is under way when the process dies
     net.restart(B)
@@ -51,13 +50,11 @@ def test_a_restarted_process_is_told_nothing_that_was_meant_for_the_dead() -> No
 
 def test_a_process_that_restarts_in_a_multicast_stream_enters_it_in_the_middle() -> None:
     net = Lossy(Mailbox, 3)
-    for _ in range(5):
-        net.mail(A)
+    net.mail(A, times=5)
     net.run()
     net.restart(B)
     net.run()
-    for _ in range(5):
-        net.mail(A)
+    net.mail(A, times=5)
     net.run()
     assert got(net.protocols[B]) == [6, 7, 8, 9, 10]
     assert got(net.protocols[C]) == list(range(1, 11))

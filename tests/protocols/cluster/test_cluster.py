@@ -60,6 +60,11 @@ class Hand:
         return list(self.protocol.clock.T)
 
 
+@pytest.fixture
+def hand() -> Hand:
+    return Hand(coordinators=3)
+
+
 def event(ticket: int, *t: int, source: int | None = None) -> Event:
     """The event of a ticket with this timestamp."""
     return Event(ticket if source is None else source, t[ticket], ticket=ticket, t=np.array(t))
@@ -69,8 +74,7 @@ def event(ticket: int, *t: int, source: int | None = None) -> Event:
 A1, A2, B1, B2 = event(0, 1, 0, 0), event(0, 2, 0, 0), event(1, 1, 1, 0), event(1, 2, 2, 0)
 
 
-def test_what_lacks_nothing_is_delivered_at_once() -> None:
-    hand = Hand(coordinators=3)
+def test_what_lacks_nothing_is_delivered_at_once(hand: Hand) -> None:
     for e in (A1, B1, A2, B2):
         hand.hear(e)
         assert not hand.seen(Hold)
@@ -78,8 +82,7 @@ def test_what_lacks_nothing_is_delivered_at_once() -> None:
     assert hand.T == [2, 2, 0]
 
 
-def test_what_lacks_something_waits_for_it() -> None:
-    hand = Hand(coordinators=3)
+def test_what_lacks_something_waits_for_it(hand: Hand) -> None:
     assert hand.hear(B2)[-2:] == [Hold(B2, None), SetTimer((B2.eid, "terminate"), 5 * ROUND_NS)]
     hand.hear(B1)
     hand.hear(A2)
@@ -92,8 +95,7 @@ def test_what_lacks_something_waits_for_it() -> None:
     assert not hand.protocol.held
 
 
-def test_events_of_one_ticket_wait_for_one_another() -> None:
-    hand = Hand(coordinators=3)
+def test_events_of_one_ticket_wait_for_one_another(hand: Hand) -> None:
     hand.hear(A2)
     assert hand.protocol.held[A2.eid].waits_for == A1.eid
     hand.hear(A1)
@@ -133,8 +135,7 @@ def test_some_processes_at_random_are_asked_and_recovered_events_wait_their_turn
     assert not hand.protocol.asked
 
 
-def test_what_is_here_or_under_recovery_is_not_asked_for() -> None:
-    hand = Hand(coordinators=3)
+def test_what_is_here_or_under_recovery_is_not_asked_for(hand: Hand) -> None:
     hand.hear(A2)
     hand.timeout(A2, "terminate")
     hand.hear(B2)
@@ -164,8 +165,7 @@ def test_when_time_is_over_the_past_is_delivered_in_order_and_the_rest_is_skippe
     assert hand.effects[-1].reason == "obsolete"
 
 
-def test_what_does_not_precede_the_event_goes_on_waiting() -> None:
-    hand = Hand(coordinators=3)
+def test_what_does_not_precede_the_event_goes_on_waiting(hand: Hand) -> None:
     later = event(0, 4, 0, 0)
     hand.hear(A2, later)
     hand.timeout(A2, "recover")
@@ -175,8 +175,7 @@ def test_what_does_not_precede_the_event_goes_on_waiting() -> None:
     assert hand.delivered[1:] == [(0, 3), (0, 4)]
 
 
-def test_a_timer_of_what_is_delivered_already_means_nothing() -> None:
-    hand = Hand(coordinators=3)
+def test_a_timer_of_what_is_delivered_already_means_nothing(hand: Hand) -> None:
     hand.hear(A2)
     hand.hear(A1)
     assert hand.timeout(A2, "recover") == []
@@ -205,8 +204,7 @@ def test_an_event_that_waits_is_known_again_even_when_the_buffers_have_forgotten
     assert not hand.seen(Hold)
 
 
-def test_an_own_event_is_stamped_and_delivered_as_it_is_sent() -> None:
-    hand = Hand(coordinators=3)
+def test_an_own_event_is_stamped_and_delivered_as_it_is_sent(hand: Hand) -> None:
     hand.hear(A1)
     hand.do(hand.protocol.multicast(b"x", None, 5))
     (own,) = (effect.message for effect in hand.seen(Deliver))
@@ -217,8 +215,7 @@ def test_an_own_event_is_stamped_and_delivered_as_it_is_sent() -> None:
     assert own.eid in hand.protocol.B
 
 
-def test_the_stamp_does_not_change_when_the_clock_does() -> None:
-    hand = Hand(coordinators=3)
+def test_the_stamp_does_not_change_when_the_clock_does(hand: Hand) -> None:
     hand.do(hand.protocol.multicast(b"", None, 0))
     own = hand.protocol.B[EventId(2, 1)]
     hand.hear(A1)
@@ -270,8 +267,7 @@ def test_who_leaves_keeps_its_fixed_ticket_and_multicasts_no_more_until_it_joins
     assert not hand.protocol.busy()
 
 
-def test_no_event_waits_for_one_of_an_older_epoch() -> None:
-    hand = Hand(coordinators=3)
+def test_no_event_waits_for_one_of_an_older_epoch(hand: Hand) -> None:
     fresh = event(0, EPOCH + 1, 0, 0, source=5)
     hand.hear(A1)
     hand.hear(fresh)
@@ -280,8 +276,7 @@ def test_no_event_waits_for_one_of_an_older_epoch() -> None:
     assert hand.effects[-1].reason == "obsolete"
 
 
-def test_an_event_waits_for_those_of_its_own_epoch() -> None:
-    hand = Hand(coordinators=3)
+def test_an_event_waits_for_those_of_its_own_epoch(hand: Hand) -> None:
     first, third = event(0, EPOCH + 1, 0, 0), event(0, EPOCH + 3, 0, 0)
     answer = event(1, EPOCH + 2, 1, 0)
     hand.hear(answer, third)
@@ -291,16 +286,14 @@ def test_an_event_waits_for_those_of_its_own_epoch() -> None:
     assert set(hand.delivered) == {first.eid, (0, EPOCH + 2), third.eid, answer.eid}
 
 
-def test_what_waits_in_an_older_epoch_is_dropped() -> None:
-    hand = Hand(coordinators=3)
+def test_what_waits_in_an_older_epoch_is_dropped(hand: Hand) -> None:
     hand.hear(A2)
     hand.hear(event(0, EPOCH + 1, 0, 0))
     assert hand.delivered == [(0, EPOCH + 1)]
     assert not hand.protocol.held
 
 
-def test_a_past_of_two_epochs_is_delivered_as_far_as_it_goes() -> None:
-    hand = Hand(coordinators=3)
+def test_a_past_of_two_epochs_is_delivered_as_far_as_it_goes(hand: Hand) -> None:
     new, old = event(0, EPOCH + 1, 0, 1), event(0, 5, 2 * EPOCH + 1, 0)
     both = event(1, EPOCH + 1, 2 * EPOCH + 2, 1)
     hand.hear(new, old, both)

@@ -12,7 +12,14 @@ import pytest
 from testbed.protocols import Message, MessageId, Place, WireError
 from testbed.protocols.cluster import Cluster
 from testbed.protocols.cluster.events import Event, EventGossip, Recover
-from testbed.protocols.cluster.gossip import Ball, Gossip, GossipSettings, PrCast, make_view
+from testbed.protocols.cluster.gossip import (
+    Ball,
+    Gossip,
+    GossipSettings,
+    PrCast,
+    Round,
+    make_view,
+)
 from testbed.protocols.cluster.lpbcast import News, PartialView
 
 PROCESSES = 9
@@ -26,16 +33,19 @@ class LockStep:
         self.received: Counter[MessageId] = Counter()
         self.copies = 0
 
-    def step(self) -> None:
-        """A round of all processes; then all that they sent arrives."""
-        for todo in [prcast.round() for prcast in self.processes]:
-            if todo is None:
-                continue
-            self.copies += len(todo.targets) * len(todo.gossip.balls)
-            for target in todo.targets:
-                prcast = self.processes[target]
-                if prcast.view.member:
-                    self.received.update(event.id for event in prcast.receive(todo.gossip))
+    def step(self, rounds: int = 1) -> None:
+        """Rounds of all processes, in each of which all arrives that they sent."""
+        for _ in range(rounds):
+            for todo in [prcast.round() for prcast in self.processes]:
+                if todo is not None:
+                    self.send(todo)
+
+    def send(self, todo: Round) -> None:
+        self.copies += len(todo.targets) * len(todo.gossip.balls)
+        for target in todo.targets:
+            prcast = self.processes[target]
+            if prcast.view.member:
+                self.received.update(event.id for event in prcast.receive(todo.gossip))
 
 
 def make_processes(count: int, rng: random.Random, **settings: Any) -> LockStep:
@@ -67,8 +77,7 @@ def test_four_targets_and_five_rounds_reach_nearly_all_of_250_processes(
     for _ in range(runs):
         group = make_processes(n, rng)
         group.processes[0].multicast(Message(0, 1))
-        for _ in range(6):
-            group.step()
+        group.step(6)
         reached.append((1 + group.received.total()) / n)
         sent += group.copies
         assert not any(prcast.buffer for prcast in group.processes)
@@ -187,37 +196,31 @@ def test_small_views_change_and_stay_connected(seed: int) -> None:
 def test_a_process_that_joins_becomes_known_and_receives() -> None:
     group = partial_group(41, members=40)
     newcomer = group.processes[40]
-    for _ in range(5):
-        group.step()
+    group.step(5)
     assert not newcomer.view.member
     assert not who_knows(group, 40)
     view_of(newcomer).join()
     assert len(view_of(newcomer).view) == 1
-    for _ in range(15):
-        group.step()
+    group.step(15)
     assert len(who_knows(group, 40)) >= 3
     assert len(view_of(newcomer).view) == 6
     group.processes[0].multicast(Message(0, 1))
-    for _ in range(6):
-        group.step()
+    group.step(6)
     assert (0, 1) in newcomer.history
 
 
 def test_a_process_that_leaves_is_forgotten_and_falls_silent() -> None:
     group = partial_group(40)
-    for _ in range(5):
-        group.step()
+    group.step(5)
     leaver = group.processes[7]
     view_of(leaver).leave()
     assert leaver.view.member
     assert not leaver.view.active
-    for _ in range(12):
-        group.step()
+    group.step(12)
     assert not leaver.view.member
     assert leaver.round() is None
     assert not who_knows(group, 7)
-    for _ in range(30):
-        group.step()
+    group.step(30)
     assert not any(view_of(p).unsubs for p in group.processes)
     assert not who_knows(group, 7)
     assert nx.is_weakly_connected(view_graph(group))
@@ -226,11 +229,9 @@ def test_a_process_that_leaves_is_forgotten_and_falls_silent() -> None:
 def test_who_comes_back_is_believed_when_the_news_of_its_departure_is_old() -> None:
     group = partial_group(40)
     view_of(group.processes[7]).leave()
-    for _ in range(12):
-        group.step()
+    group.step(12)
     view_of(group.processes[7]).join()
-    for _ in range(40):
-        group.step()
+    group.step(40)
     assert len(who_knows(group, 7)) >= 3
 
 
