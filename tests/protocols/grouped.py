@@ -7,6 +7,7 @@ from typing import Any
 from typing_extensions import override
 
 from testbed.protocols import Message, MessageId, Place
+from tests.protocols.executions import Graph
 from tests.world import P, World
 
 Groups = tuple[frozenset[int], ...]
@@ -64,6 +65,20 @@ class Grouped(World[P]):
             me = self.rng.choice(senders or self.everybody)
             self.say(me, self.draw(me))
         self.run()
+
+
+class Watched(Grouped[P]):
+    """Sees after every arrival that what is held back is held back for a reason."""
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        self.graph = Graph(0)  # nothing goes to everybody
+        super().__init__(*arguments, log=self.graph, **more)
+
+    @override
+    def receive(self, sender: int, peer: int, message: Message) -> None:
+        super().receive(sender, peer, message)
+        held = {name for me, name, _ in self.log.held if me == peer}
+        assert all(self.graph.reasons(name, peer) for name in held.difference(self.delivered(peer)))
 
 
 def draw_groups(rng: random.Random, processes: int, count: int) -> Groups:

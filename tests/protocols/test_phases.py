@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from testbed.protocols import MessageId
 from testbed.protocols.broken.groups import Unstamped
-from testbed.protocols.phases import PhaseMessage, Phases, Resynch
+from testbed.protocols.phases import Phases, Resynch
 from tests.protocols.grouped import Grouped, played
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -115,25 +115,3 @@ def test_the_oracle_catches_the_protocol_without_stamps() -> None:
     found = [play(seed, Unstamped).check() for seed in range(150)]
     assert any(verdict.count("order") for verdict in found)
     assert any(verdict.count("loss") for verdict in found)
-
-
-def test_copies_that_come_twice_and_strays_are_dropped() -> None:
-    world = Grouped(Phases, everybody(2))
-    world.say_to(0, 0)
-    (copy,) = world.copies
-    world.run()
-    world.inject(0, 1, copy.message)
-    assert world.meter.discarded == {"duplicate": 1}
-    world.inject(0, 1, PhaseMessage(0, 2, stamp=(1, 1)))
-    world.inject(0, 1, PhaseMessage(1, 2, stamp=(1,)))
-    world.inject(0, 1, Resynch(0, 0, stamp=()))
-    assert world.meter.discarded == {"duplicate": 1, "malformed": 3}
-    assert len(world.delivered(1)) == 1
-
-
-def test_a_stale_resynch_does_not_put_a_process_back() -> None:
-    world = Grouped(Phases, everybody(2))
-    world.say_to(0, 0)
-    world.run()
-    world.inject(0, 1, Resynch(0, 0, stamp=(0,)))
-    assert world.protocols[1].expected == [1, 1]
