@@ -12,14 +12,13 @@ from typing_extensions import override
 
 from testbed import figures
 from testbed.commands.sweep import table_of
-from testbed.experiment import parse
 from testbed.protocols import PROTOCOLS, Count, Effects, Figure, Ratio
 from testbed.protocols.timestamp import Timestamp, VectorMessage
 from testbed.report.tables import figures_table
 from testbed.report.trends import trends_in
-from testbed.run import run_experiment
 from testbed.runs import results
 from tests.command_line import CommandLine
+from tests.experiments import parsed, run
 from tests.report.digested import write_run
 
 FILE = """name = "small"
@@ -70,8 +69,7 @@ def test_a_key_stands_in_the_table_once_and_numbers_can_be_written() -> None:
 @pytest.mark.parametrize("name", ["overlay", "timestamp"])  # which count nothing themselves
 def test_the_table_has_all_that_a_run_is_measured_by(name: str, tmp_path: Path) -> None:
     file = FILE.replace("made-up", name)
-    (experiment,) = parse(tomllib.loads(file), Path("x.toml"))
-    summary = run_experiment(experiment, tmp_path, lambda *_: None).summary
+    summary = run(parsed(tomllib.loads(file)), tmp_path).summary
     assert {key for key in summary if not key.startswith("discarded_")} <= figures.table().keys()
 
 
@@ -86,19 +84,19 @@ def test_a_protocols_own_counters_are_measured_and_shown(
     assert rows["receipts (a message)"] == "7.00"
     assert rows["receipts in all"] == "84"
     assert "of nothing" not in rows
-    (run,) = (path for path in (runs / "small").iterdir() if not path.is_symlink())
-    summary = json.loads((run / "summary.json").read_text())
+    (done,) = (path for path in (runs / "small").iterdir() if not path.is_symlink())
+    summary = json.loads((done / "summary.json").read_text())
     assert summary["receipts_per_message"] == 7
     assert summary["squared"] == 100 * 7 / 8**2
     assert "nothing" not in summary
-    assert re.search(r"^receipts in all +84 +84 ×1.00$", testbed("compare", run, run).out, re.M)
+    assert re.search(r"^receipts in all +84 +84 ×1.00$", testbed("compare", done, done).out, re.M)
 
 
 @pytest.mark.usefixtures("made_up")
 def test_pages_and_sweeps_show_a_protocols_own_figures(tmp_path: Path) -> None:
-    run = results.load(write_run(tmp_path / "run"))
-    run.summary["receipts"] = 1234
-    assert '<th>receipts in all</th><td class="n">1,234</td>' in figures_table([run], ["x"])
+    loaded = results.load(write_run(tmp_path / "run"))
+    loaded.summary["receipts"] = 1234
+    assert '<th>receipts in all</th><td class="n">1,234</td>' in figures_table([loaded], ["x"])
     rows = [("valid", 1), ("hops", 5), ("receipts", 7), ("receipts_per_message", 1)]
     trends = pd.DataFrame(rows, columns=["figure", "mean"]).assign(half_width=0.5, runs=2)
     trends.insert(0, "protocol", "x")

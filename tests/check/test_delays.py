@@ -15,13 +15,11 @@ from testbed.check.delays import added_delays, summarise
 from testbed.check.history import rebuild
 from testbed.check.judge import Judge
 from testbed.check.logs import logs_in_memory
-from testbed.experiment import parse
-from testbed.progress import silent
 from testbed.protocols import MessageId
-from testbed.run import run_experiment
 from testbed.runs.events import EventLog
 from tests.check.brute_force import Brute, Execution
 from tests.check.events import CRASH, Logs, Name, deliver, hold, send, triangle, write_run
+from tests.experiments import log_of, parsed, run
 
 
 def delays(logs: Logs) -> list[int]:
@@ -152,11 +150,10 @@ def test_a_protocol_that_knows_enough_adds_no_delay(protocol: str, tmp_path: Pat
         "topology": {"model": "exponential-channels", "mean_ms": 20.0, "nodes": 6},
         "workload": {"model": "poisson", "senders": 6, "rate_per_s": 50, "duration_ms": 400.0},
     }
-    (experiment,) = parse(document, tmp_path / "added.toml")
-    run = run_experiment(experiment, tmp_path, silent)
-    found = delays_of_run(run.path)
-    assert len(found) == run.verdict.deliveries * 5 // 6
-    assert '"hold"' in (run.path / "events" / "nodes.jsonl").read_text()
+    done = run(parsed(document), tmp_path)
+    found = delays_of_run(done.path)
+    assert len(found) == done.verdict.deliveries * 5 // 6
+    assert '"hold"' in log_of(done).read_text()
     assert not any(found)
 
 

@@ -1,6 +1,5 @@
 """The oracle on tickets, in whole runs: of protocols that manage them well, and with mistakes."""
 
-import json
 import random
 from collections import defaultdict
 from pathlib import Path
@@ -8,10 +7,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from testbed.experiment import parse
 from testbed.explore.recorder import Recorder
 from testbed.fuzz import attempt
-from testbed.progress import silent
 from testbed.protocols import PROTOCOLS, Place
 from testbed.protocols.broken.cluster import Reset
 from testbed.protocols.broken.leases import (
@@ -25,7 +22,8 @@ from testbed.protocols.broken.leases import (
 from testbed.protocols.broken.tickets import PrintedRing
 from testbed.protocols.cluster import Cluster
 from testbed.protocols.cluster.tickets import Leases, Ring
-from testbed.run import Run, run_experiment
+from testbed.run import Run
+from tests.experiments import events_of, log_of, parsed, run
 
 NODES = 8
 SENDS = [{"node": node, "at_ms": at} for node in range(NODES) for at in (100.0, 900.0)]
@@ -76,9 +74,8 @@ def document(protocol: str, **scene: Any) -> dict[str, Any]:
     }
 
 
-def run(runs: Path, protocol: str, **scene: Any) -> Run:
-    (experiment,) = parse(document(protocol, **scene), Path("tickets.toml"))
-    return run_experiment(experiment, runs, silent)
+def play(runs: Path, protocol: str, **scene: Any) -> Run:
+    return run(parsed(document(protocol, **scene)), runs)
 
 
 def broken(management: type[Leases], monkeypatch: pytest.MonkeyPatch) -> str:
@@ -110,7 +107,7 @@ def test_a_mistake_with_leases_is_seen_in_the_log_of_a_run(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    wrong = run(tmp_path, broken(mistake, monkeypatch), **scene)
+    wrong = play(tmp_path, broken(mistake, monkeypatch), **scene)
     assert wrong.verdict.faults == (kind,)
     assert wrong.summary["verdict"] == "invalid"
     assert wrong.summary["ticket_conflicts"] == wrong.verdict.count(kind) > 0
@@ -120,7 +117,7 @@ def test_a_free_ticket_that_is_given_away_too_early_has_two_owners(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scene = {"coordinators": 6, "fault": [*CUT["fault"], {"kind": "join", "node": 7}]}
-    wrong = run(tmp_path, broken(FickleVoter, monkeypatch), **scene)
+    wrong = play(tmp_path, broken(FickleVoter, monkeypatch), **scene)
     assert "co_owned" in wrong.verdict.faults
     assert any("both owned ticket 4" in sentence for sentence in wrong.verdict.explain())
 
@@ -129,14 +126,14 @@ def test_a_clock_entry_that_begins_anew_is_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(PROTOCOLS, Reset.name, Reset)
-    assert run(tmp_path, Reset.name, **HANDED_ON).verdict.faults == ("restamped",)
+    assert play(tmp_path, Reset.name, **HANDED_ON).verdict.faults == ("restamped",)
 
 
 @pytest.mark.parametrize(
     "scene", [CUT, ASLEEP, HANDED_ON, FAR], ids=["cut", "asleep", "handed-on", "far"]
 )
 def test_the_right_version_has_no_conflict(scene: dict[str, Any], tmp_path: Path) -> None:
-    right = run(tmp_path, "cluster", **scene)
+    right = play(tmp_path, "cluster", **scene)
     assert right.verdict.ok
     assert right.summary["ticket_conflicts"] == 0
     assert right.verdict.tickets == scene.get("coordinators", NODES)
@@ -153,12 +150,12 @@ def test_nor_has_it_one_with_crashes_partitions_joins_and_leaves(tmp_path: Path)
         {"kind": "loss", "rate": 0.1},
     ]
     sends = [*SENDS, *({"node": node, "at_ms": 1800.0} for node in range(NODES))]
-    right = run(tmp_path, "cluster", coordinators=7, fault=faults, send=sends)
+    right = play(tmp_path, "cluster", coordinators=7, fault=faults, send=sends)
     assert right.verdict.ok
     assert right.verdict.crashed == (3, 6)
     assert right.summary["ticket_conflicts"] == 0
     assert right.summary["tickets_granted"] > 10
-    lines = map(json.loads, (right.path / "events" / "nodes.jsonl").open())
+    lines = events_of(right)
     owned = {line["node"] for line in lines if line["event"] == "tickets" and line["t"] > 1.5e9}
     assert {0, 2, 3, 7} <= owned
     assert 6 not in owned
@@ -187,13 +184,11 @@ def churning(protocol: str) -> dict[str, Any]:
 
 
 def test_a_ring_hands_tickets_on_with_their_numbers(tmp_path: Path) -> None:
-    (experiment,) = parse(churning("cluster"), Path("ring.toml"))
-    done = run_experiment(experiment, tmp_path, silent)
+    done = run(parsed(churning("cluster")), tmp_path)
     assert done.verdict.ok
     assert done.summary["ticket_conflicts"] == 0
     assert done.summary["tickets_granted"] > 12
-    lines = map(json.loads, (done.path / "events" / "nodes.jsonl").open())
-    stamps = [line for line in lines if line["event"] == "stamp"]
+    stamps = [line for line in events_of(done) if line["event"] == "stamp"]
     owners: dict[int, set[int]] = defaultdict(set)
     numbers: dict[int, list[int]] = defaultdict(list)
     for stamp in stamps:
@@ -210,8 +205,7 @@ def test_algorithm_1_as_printed_is_caught(tmp_path: Path, monkeypatch: pytest.Mo
         ring: ClassVar[type[Ring]] = PrintedRing
 
     monkeypatch.setitem(PROTOCOLS, Broken.name, Broken)
-    (experiment,) = parse(churning(Broken.name), Path("printed.toml"))
-    done = run_experiment(experiment, tmp_path, silent)
+    done = run(parsed(churning(Broken.name)), tmp_path)
     assert not done.verdict.ok
     assert done.summary["ticket_conflicts"] > 0
 
@@ -219,10 +213,9 @@ def test_algorithm_1_as_printed_is_caught(tmp_path: Path, monkeypatch: pytest.Mo
 def test_without_leases_nothing_is_said_of_tickets(tmp_path: Path) -> None:
     plain = document("cluster", fault=[])
     del plain["protocol"]["management"]
-    (experiment,) = parse(plain, Path("plain.toml"))
-    done = run_experiment(experiment, tmp_path, silent)
+    done = run(parsed(plain), tmp_path)
     assert "ticket_conflicts" not in done.summary
-    assert '"tickets"' not in (done.path / "events" / "nodes.jsonl").read_text()
+    assert '"tickets"' not in log_of(done).read_text()
 
 
 def test_random_experiments_are_judged_so_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,11 +13,10 @@ from pyspark.sql import SparkSession
 from testbed import figures
 from testbed.digest.digest import Digest, digest_runs
 from testbed.digest.tables import STEPS
-from testbed.experiment import parse
 from testbed.packets.headers import LINKTYPE_LINUX_SLL2
-from testbed.run import run_experiment
 from testbed.runs import results
 from tests.command_line import CommandLine
+from tests.experiments import parsed, run
 from tests.packets.captures import file_header
 
 BASE: dict[str, Any] = {
@@ -63,8 +62,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 def simulate(runs: Path, **changes: Any) -> Path:
-    (experiment,) = parse({**BASE, **changes}, Path("test.toml"))
-    return run_experiment(experiment, runs, lambda *_: None).path
+    return run(parsed(BASE, **changes), runs).path
 
 
 @pytest.fixture(scope="module")
@@ -211,10 +209,10 @@ def test_what_a_damaged_run_has_is_digested_and_the_rest_is_told(
     (empty / "events" / "nodes.jsonl").unlink()
     gone = tmp_path / "gone"
     other, silent = (simulate(tmp_path, **VARIANTS["counters"]) for _ in range(2))
-    for run, link_type in ((other, 105), (silent, LINKTYPE_LINUX_SLL2)):
-        (run / "packets" / "capture.pcap").write_bytes(file_header(link=link_type))
+    for its, link_type in ((other, 105), (silent, LINKTYPE_LINUX_SLL2)):
+        (its / "packets" / "capture.pcap").write_bytes(file_header(link=link_type))
         emulation = {"interfaces": {}, "start_unix_ns": 0, "captured": 0}
-        (run / "emulation.json").write_text(json.dumps(emulation))
+        (its / "emulation.json").write_text(json.dumps(emulation))
     paths = (path, foreign, gone, empty, other, silent)
     captured = testbed("digest", *paths, status=2)
     assert results.load(path).summary["deliveries"] > 100

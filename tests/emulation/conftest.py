@@ -1,8 +1,10 @@
 """What the tests that boot a guest share."""
 
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,8 @@ import pytest
 
 from testbed.engines.virtual import GuestResult, GuestSettings, KernelNotBuiltError, run_guest
 from testbed.engines.virtual.kernel import Kernel, find_kernel
+
+CHECKOUT = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,23 @@ class Recorder:
 RunGuest = Callable[..., Finished]
 
 
+def in_guest(*words: object, results: Path, **settings: Any) -> Finished:
+    """Run words as a command in a guest, from the checkout; keywords are its settings."""
+    out, err = Recorder(), Recorder()
+    chosen: dict[str, Any] = {"cwd": CHECKOUT, "timeout_s": 120, **settings}
+    where = GuestSettings(results=results, stdout=out, stderr=err, **chosen)
+    result = run_guest([str(word) for word in words], where)
+    return Finished(result, str(out), str(err), results)
+
+
+def module_in_guest(module: str, *words: object, results: Path, **settings: Any) -> Finished:
+    """Run a program of this package in a guest."""
+    # Mininet imports distutils, and that of setuptools is slow.
+    env = {"SETUPTOOLS_USE_DISTUTILS": "stdlib"}
+    command = (sys.executable, "-m", f"tests.emulation.{module}", *words)
+    return in_guest(*command, results=results, env=env, **settings)
+
+
 @pytest.fixture(scope="session")
 def kernel() -> Kernel:
     try:
@@ -51,13 +72,4 @@ def kernel() -> Kernel:
 @pytest.fixture
 def run(kernel: Kernel, tmp_path: Path) -> RunGuest:
     """Run words as a command in a guest; keywords are its settings."""
-
-    def run_words(*words: str, results: Path = tmp_path / "results", **settings: Any) -> Finished:
-        out, err = Recorder(), Recorder()
-        result = run_guest(
-            words,
-            GuestSettings(results=results, stdout=out, stderr=err, **{"timeout_s": 120} | settings),
-        )
-        return Finished(result, str(out), str(err), results)
-
-    return run_words
+    return partial(in_guest, results=tmp_path / "results")

@@ -10,7 +10,7 @@ import pytest
 
 from testbed.experiment import Experiment, parse, read_document
 from testbed.protocols import NS_PER_MS
-from testbed.run import run_experiment
+from tests.experiments import run
 
 pytestmark = [pytest.mark.emulation, pytest.mark.usefixtures("kernel")]
 
@@ -26,10 +26,6 @@ FAULTS = [
     {"kind": "join", "node": HEIR, "at_ms": 5 * ROUND_MS},
 ]
 LEASES = {"management": "leases", "lease_round_ms": ROUND_MS}
-
-
-def quiet(stage: str, done: int, of: int) -> None:
-    pass
 
 
 def experiment(
@@ -54,11 +50,11 @@ def test_gossip_as_in_the_simulator_and_a_killed_and_a_lonely_coordinator(tmp_pa
     calm = experiment(0, {"senders": 6, "duration_ms": 4 * ROUND_MS}, [])
     long = {"senders": HEIR + 1, "duration_ms": 10 * ROUND_MS}
     stormy = experiment(0.05, long, FAULTS, **LEASES)
-    run, harmed = (run_experiment(each, tmp_path, quiet) for each in (calm, stormy))
+    calmly, harmed = (run(each, tmp_path) for each in (calm, stormy))
 
-    assert run.verdict.ok
-    assert (figures := run.summary)["fidelity"] == "exact"
-    simulated = run_experiment(replace(calm, engine="simulate"), tmp_path, quiet).summary
+    assert calmly.verdict.ok
+    assert (figures := calmly.summary)["fidelity"] == "exact"
+    simulated = run(replace(calm, engine="simulate"), tmp_path).summary
     same = SAME + GOSSIP
     assert {key: figures[key] for key in same} == {key: simulated[key] for key in same}
 

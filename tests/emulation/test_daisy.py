@@ -6,27 +6,23 @@ from pathlib import Path
 import pytest
 
 from testbed.experiment import load
-from testbed.run import run_experiment
+from tests.experiments import run
 
 pytestmark = [pytest.mark.emulation, pytest.mark.usefixtures("kernel")]
 
 FILE = Path(__file__).parents[2] / "scripts" / "experiments" / "daisy.toml"
 
 
-def quiet(stage: str, done: int, of: int) -> None:
-    pass
-
-
 @pytest.mark.parametrize("inside", ["all", "recipients", "server"])
 def test_a_server_is_killed_and_nothing_is_lost(inside: str, tmp_path: Path) -> None:
     (what,) = load(FILE, engine="virtual")
     what = replace(what, settings=replace(what.settings, inside=inside))
-    emulated = run_experiment(what, tmp_path, quiet)
+    emulated = run(what, tmp_path)
     assert emulated.verdict.ok, emulated.verdict.explain(3)
     assert emulated.manifest["fidelity"]["verdict"] == "exact"
     figures = emulated.summary
     assert figures["crashes"] == 1
-    simulated = run_experiment(replace(what, engine="simulate"), tmp_path, quiet).summary
+    simulated = run(replace(what, engine="simulate"), tmp_path).summary
     for key in ("multicasts", "deliveries"):
         assert figures[key] == simulated[key]
     patience = what.settings.patience_ms

@@ -9,17 +9,13 @@ import pytest
 
 from testbed.experiment import Experiment, build_network, parse, read_document
 from testbed.packets.pcap import open_captures
-from testbed.run import run_experiment
+from tests.experiments import run
 
 pytestmark = [pytest.mark.emulation, pytest.mark.usefixtures("kernel")]
 
 FILES = Path(__file__).parents[2] / "scripts" / "experiments"
 SAME = ("multicasts", "deliveries", "copies", "bytes", "control_bytes", "hops", "wire_bytes")
 Figures = dict[str, Any]
-
-
-def quiet(stage: str, done: int, of: int) -> None:
-    pass
 
 
 def experiments(file: str, **workload: Any) -> list[Experiment]:
@@ -32,12 +28,13 @@ def emulate(what: list[Experiment], runs: Path) -> list[tuple[Path, Figures]]:
     """Causal order must hold, and what is counted is what the simulator counts."""
     found = []
     for experiment in what:
-        run = run_experiment(experiment, runs, quiet)
-        assert run.verdict.ok
-        assert run.summary["fidelity"] == "exact"
-        simulated = run_experiment(replace(experiment, engine="simulate"), runs, quiet).summary
-        assert {key: run.summary[key] for key in SAME} == {key: simulated[key] for key in SAME}
-        found.append((run.path, run.summary))
+        emulated = run(experiment, runs)
+        figures = emulated.summary
+        assert emulated.verdict.ok
+        assert figures["fidelity"] == "exact"
+        simulated = run(replace(experiment, engine="simulate"), runs).summary
+        assert {key: figures[key] for key in SAME} == {key: simulated[key] for key in SAME}
+        found.append((emulated.path, figures))
     return found
 
 
@@ -63,9 +60,9 @@ def test_groups_and_what_their_stamps_take_in_captured_packets(tmp_path: Path) -
     plain, timer, bss = emulate(what, tmp_path)
     members = [len(group) for group in build_network(what[0]).groups.values()]
     assert len(members) == 6
-    for run, _ in (plain, timer):
-        assert stamps(run, kind=1) == {4 * len(members)}
-        assert stamps(run, kind=2) == {4}  # a resynch
+    for path, _ in (plain, timer):
+        assert stamps(path, kind=1) == {4 * len(members)}
+        assert stamps(path, kind=2) == {4}  # a resynch
     assert stamps(bss[0], kind=1) == {4 * sum(members)}
     assert plain[1]["resynch_copies"] > timer[1]["resynch_copies"] > 0
     assert plain[1]["delay_ms_mean"] > bss[1]["delay_ms_mean"]

@@ -15,9 +15,8 @@ import pandas as pd
 import pyspark
 import pytest
 
-from testbed.experiment import parse
-from testbed.run import run_experiment
 from testbed.runs import results
+from tests.experiments import parsed, run
 
 pytestmark = pytest.mark.emulation
 PROCESSES = 8
@@ -44,11 +43,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
     directory = tmp_path_factory.mktemp("runs")
     found = {}
     for engine in ("virtual", "simulate"):
-        experiments = [
-            parse({**DOCUMENT, "engine": engine, "protocol": protocol}, Path("test.toml"))[0]
-            for protocol in PROTOCOLS
-        ]
-        found[engine] = [run_experiment(e, directory, lambda *_: None).path for e in experiments]
+        experiments = (parsed(DOCUMENT, engine=engine, protocol=each) for each in PROTOCOLS)
+        found[engine] = [run(each, directory).path for each in experiments]
     done = run_testbed("digest", *found["virtual"])
     assert (done.returncode, done.stderr) == (0, "")
     return found

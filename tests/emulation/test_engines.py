@@ -7,21 +7,18 @@ from typing import Any
 
 import pytest
 
-from testbed.engines.virtual import GuestSettings, engine, run_guest
+from testbed.engines.virtual import engine
 from testbed.errors import UserError
-from testbed.experiment import Experiment, Scenario, load, parse
+from testbed.experiment import Experiment, Scenario, load
 from testbed.packets.pcap import read_packets
 from testbed.progress import silent
-from testbed.run import Run, prepare, run_experiment
+from testbed.run import prepare
+from tests.emulation.conftest import CHECKOUT, in_guest, module_in_guest
+from tests.experiments import parsed, run
 
 pytestmark = [pytest.mark.emulation, pytest.mark.usefixtures("kernel")]
 
-PROJECT = Path(__file__).parents[2]
-DEFAULT = PROJECT / "scripts" / "experiments" / "overlay-vs-timestamp.toml"
-
-
-def run(experiment: Experiment, runs: Path) -> Run:
-    return run_experiment(experiment, runs, lambda stage, done, of: None)
+DEFAULT = CHECKOUT / "scripts" / "experiments" / "overlay-vs-timestamp.toml"
 
 
 def small(protocol: dict[str, Any], **changes: Any) -> Experiment:
@@ -32,9 +29,8 @@ def small(protocol: dict[str, Any], **changes: Any) -> Experiment:
         "topology": {"model": "ring", "nodes": 5},
         "links": {"delay_ms": [1.0, 3.0], "bandwidth_mbit": 10},
         "workload": {"model": "reply", "senders": 2, "duration_ms": 20, "interval_ms": 10},
-        **changes,
     }
-    return parse(document, Path("small.toml"))[0]
+    return parsed(document, **changes)
 
 
 def events(directory: Path) -> dict[str, bytes]:
@@ -108,18 +104,8 @@ def test_a_host_that_dies_or_hangs_is_told(harm: str, word: str, tmp_path: Path)
     experiment = small({"name": "timestamp"}, workload=workload)
     with prepare(Scenario.of(experiment), tmp_path) as directory:
         pass
-    said = bytearray()
-    run_guest(
-        [sys.executable, "-m", "tests.emulation.faulty_hosts", str(directory.path), harm],
-        GuestSettings(
-            results=directory.path,
-            cwd=PROJECT,
-            stdout=said.extend,
-            stderr=said.extend,
-            timeout_s=120,
-        ),
-    )
-    lines = said.decode().splitlines()
+    said = module_in_guest("faulty_hosts", directory.path, harm, results=directory.path)
+    lines = said.stdout.splitlines()
     assert any(line.startswith("told: the process of host h3 ") and word in line for line in lines)
     assert "none left" in lines
 
@@ -128,21 +114,12 @@ def test_testbed_run_takes_the_mininet_engine_by_itself(tmp_path: Path) -> None:
     """In the guest there are root, netem and Open vSwitch: there, auto is mininet."""
     file = tmp_path / "small.toml"
     file.write_text(small({"name": "overlay"}, engine="auto").to_toml())
-    said = bytearray()
-    result = run_guest(
-        [
-            str(Path(sys.executable).with_name("testbed")),
-            "run",
-            str(file),
-            "--no-digest",
-            "--runs",
-            str(tmp_path),
-        ],
-        GuestSettings(results=tmp_path, cwd=PROJECT, stdout=said.extend, timeout_s=120),
-    )
-    assert result.returncode == 0, said.decode()
-    assert "engine mininet: root, netem and Open vSwitch are here" in said.decode()
-    assert "network: exact" in said.decode()
+    command = Path(sys.executable).with_name("testbed")
+    words = ("run", file, "--no-digest", "--runs", tmp_path)
+    said = in_guest(command, *words, results=tmp_path)
+    assert said.result.returncode == 0, said.stdout
+    assert "engine mininet: root, netem and Open vSwitch are here" in said.stdout
+    assert "network: exact" in said.stdout
     assert json.loads((tmp_path / "small" / "latest" / "manifest.json").read_text())["status"] == (
         "complete"
     )

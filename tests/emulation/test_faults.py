@@ -1,24 +1,22 @@
 """Faults in emulated runs: what they do, what the reliable channel makes of it, and what is logged."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from testbed.check import APART, check_run
-from testbed.engines.virtual import GuestSettings, run_guest
 from testbed.experiment import Experiment, Scenario, parse, read_document
 from testbed.packets.pcap import read_packets
-from testbed.run import Run, prepare, run_experiment
-from tests.emulation.conftest import Recorder
+from testbed.run import prepare
+from tests.emulation.conftest import CHECKOUT, module_in_guest
 from tests.emulation.hostile_datagrams import NUMBER
+from tests.experiments import parsed, run
 
 pytestmark = [pytest.mark.emulation, pytest.mark.usefixtures("kernel")]
 
-PROJECT = Path(__file__).parents[2]
-DEFAULT = PROJECT / "scripts" / "experiments" / "overlay-vs-timestamp.toml"
+DEFAULT = CHECKOUT / "scripts" / "experiments" / "overlay-vs-timestamp.toml"
 MS = 1_000_000
 SEED_OF_1_AND_2 = 41  # with it, these are the senders of five
 LOSSY = [
@@ -39,13 +37,8 @@ def ring(*faults: dict[str, Any], **changes: Any) -> Experiment:
         "links": {"delay_ms": 2.0, "bandwidth_mbit": 10},
         "workload": {"model": "reply", "senders": 2, "duration_ms": 100, "interval_ms": 10},
         "fault": list(faults),
-        **changes,
     }
-    return parse(document, Path("faulty.toml"))[0]
-
-
-def run(experiment: Experiment, runs: Path) -> Run:
-    return run_experiment(experiment, runs, lambda stage, done, of: None)
+    return parsed(document, **changes)
 
 
 def log(directory: Path, node: int) -> list[dict[str, Any]]:
@@ -146,18 +139,8 @@ def test_hosts_crash_start_again_and_stand_still(tmp_path: Path) -> None:
 
 def test_a_host_survives_ten_thousand_datagrams_that_are_no_messages(tmp_path: Path) -> None:
     directory = prepare(Scenario.of(ring()), tmp_path)
-    said = bytearray()
-    result = run_guest(
-        [sys.executable, "-m", "tests.emulation.hostile_datagrams", str(directory.path)],
-        GuestSettings(
-            results=directory.path,
-            cwd=PROJECT,
-            stdout=said.extend,
-            stderr=said.extend,
-            timeout_s=120,
-        ),
-    )
-    assert result.returncode == 0, said.decode()
+    finished = module_in_guest("hostile_datagrams", directory.path, results=directory.path)
+    assert finished.result.returncode == 0, finished.stderr
     hosts = json.loads((directory.path / "emulation.json").read_text())["hosts"]
     assert [host["malformed"] for host in hosts] == [0, 0, 0, NUMBER, 0]
     verdict = check_run(directory.path)
@@ -167,20 +150,10 @@ def test_a_host_survives_ten_thousand_datagrams_that_are_no_messages(tmp_path: P
 
 @pytest.fixture(scope="module")
 def links(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    out, err = Recorder(), Recorder()
-    run_guest(
-        [sys.executable, "-m", "tests.emulation.faulty_links"],
-        GuestSettings(
-            results=tmp_path_factory.mktemp("links"),
-            cwd=PROJECT,
-            env={"SETUPTOOLS_USE_DISTUTILS": "stdlib"},
-            stdout=out,
-            stderr=err,
-            timeout_s=240,
-        ),
-    )
-    assert str(out), str(err)
-    found: dict[str, Any] = json.loads(str(out))
+    results = tmp_path_factory.mktemp("links")
+    finished = module_in_guest("faulty_links", results=results, timeout_s=240)
+    assert finished.stdout, finished.stderr
+    found: dict[str, Any] = json.loads(finished.stdout)
     return found
 
 

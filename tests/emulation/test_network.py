@@ -7,7 +7,6 @@ import json
 import os
 import socket
 import struct
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,13 +16,11 @@ import pytest
 
 from testbed.engines.mininet.kernel import machine, namespaces, netlink
 from testbed.engines.mininet.kernel.netlink import End, Netlink
-from testbed.engines.virtual import GuestSettings, run_guest
 from testbed.engines.virtual.kernel import Kernel
-from tests.emulation.conftest import Recorder
+from tests.emulation.conftest import module_in_guest
 
 pytestmark = pytest.mark.emulation
 
-CHECKOUT = Path(__file__).parents[2]
 Step = Callable[[str], Any]
 
 
@@ -32,23 +29,17 @@ def boot(kernel: Kernel, tmp_path_factory: pytest.TempPathFactory) -> Callable[.
     """Do steps in a guest, and let the tests look at each."""
 
     def boot_and_do(*steps: str, virtual: bool = True) -> Step:
-        out, err = Recorder(), Recorder()
-        settings = GuestSettings(
+        said = module_in_guest(
+            "emulated_network",
+            *steps,
             results=tmp_path_factory.mktemp("results"),
-            cwd=CHECKOUT,
             virtual=virtual,
-            env={
-                "SETUPTOOLS_USE_DISTUTILS": "stdlib"
-            },  # Mininet imports it, and setuptools is slow
-            stdout=out,
-            stderr=err,
             timeout_s=240,
         )
-        run_guest([sys.executable, "-m", "tests.emulation.emulated_network", *steps], settings)
         try:
-            found = json.loads(str(out))
+            found = json.loads(said.stdout)
         except json.JSONDecodeError:
-            pytest.fail(f"{out}\n{err}")
+            pytest.fail(f"{said.stdout}\n{said.stderr}")
 
         def step(name: str) -> Any:
             if isinstance(found[name], dict) and "error" in found[name]:

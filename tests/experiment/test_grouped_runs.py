@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from testbed.errors import UserError
-from testbed.experiment import Experiment, Network, Scenario, build_network, parse
+from testbed.experiment import Experiment, Network, Scenario, build_network
 from testbed.protocols import PROTOCOLS
-from testbed.run import run_experiment
 from tests.command_line import CommandLine
+from tests.experiments import events_of, parsed, run
 
 TAKERS = [name for name, protocol in PROTOCOLS.items() if protocol.takes_subsets]
 RANDOM = {"model": "random", "groups": 5, "size": 4}
@@ -19,7 +19,7 @@ LINKS = {"delay_ms": [0.0, 20.0]}
 
 def experiment(
     name: str = "rst",
-    groups: dict[str, Any] | None = RANDOM,
+    groups: dict[str, Any] = RANDOM,
     workload: dict[str, Any] | None = None,
     **keys: Any,
 ) -> Experiment:
@@ -29,17 +29,9 @@ def experiment(
         "topology": {"model": "pure-random", "nodes": 10, "edge_probability": 0.5},
         "links": LINKS,
         "workload": workload or {"model": "poisson", "senders": 6, "duration_ms": 100},
-        **keys,
+        "groups": groups,
     }
-    if groups is not None:
-        document["groups"] = groups
-    return parse(document, Path("grouped.toml"))[0]
-
-
-def run(what: Experiment, runs: Path) -> tuple[Any, list[dict[str, Any]]]:
-    done = run_experiment(what, runs, lambda stage, done, of: None)
-    lines = (done.path / "events" / "nodes.jsonl").read_text().splitlines()
-    return done, [json.loads(line) for line in lines]
+    return parsed(document, **keys)
 
 
 @pytest.mark.parametrize("name", TAKERS)
@@ -48,10 +40,10 @@ def test_every_message_and_every_answer_goes_to_a_group_of_its_sender(
 ) -> None:
     workload = {"model": "reply", "senders": 6, "interval_ms": 10, "duration_ms": 40, "depth": 3}
     what = experiment(name, workload=workload)
-    done, events = run(what, tmp_path)
+    done = run(what, tmp_path)
     assert done.verdict.ok, done.verdict.explain(3)
     groups = {frozenset(g) for g in build_network(what).groups.values()}
-    sent = [event for event in events if event["event"] == "send"]
+    sent = [event for event in events_of(done) if event["event"] == "send"]
     assert len({frozenset(event["to"]) for event in sent}) > 1
     for event in sent:
         assert frozenset(event["to"]) in groups
@@ -79,10 +71,11 @@ def test_a_script_names_groups() -> None:
 def test_the_answer_of_a_script_goes_to_its_group(tmp_path: Path) -> None:
     lines = [{"node": 1, "at_ms": 0, "group": "b"}, {"node": 2, "answers": 0, "group": "a"}]
     groups = {"model": "named", "members": {"a": [0, 2], "b": [1, 2]}}
-    _, events = run(
-        experiment(groups=groups, workload={"model": "script", "send": lines}), tmp_path
-    )
-    assert [e["to"] for e in events if e["event"] == "send"] == [[1, 2], [0, 2]]
+    what = experiment(groups=groups, workload={"model": "script", "send": lines})
+    assert [e["to"] for e in events_of(run(what, tmp_path)) if e["event"] == "send"] == [
+        [1, 2],
+        [0, 2],
+    ]
 
 
 def test_groups_are_kept_with_the_network() -> None:
@@ -99,7 +92,7 @@ def test_the_same_seed_gives_the_same_groups() -> None:
 def test_an_experiment_with_groups_can_be_run_again_from_its_own_file(
     tmp_path: Path, testbed: CommandLine
 ) -> None:
-    done, _ = run(experiment(), tmp_path)
+    done = run(experiment(), tmp_path)
     testbed("run", done.path / "experiment.toml", "--runs", tmp_path, "--no-digest")
 
 

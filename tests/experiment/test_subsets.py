@@ -1,6 +1,5 @@
 """Multicasts to some of the processes: the workload, and the protocols that can do it."""
 
-import json
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -15,11 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from testbed.errors import UserError
-from testbed.experiment import Experiment, Scenario, parse
+from testbed.experiment import Experiment, Scenario
 from testbed.experiment.seeds import stream
 from testbed.protocols import PROTOCOLS
-from testbed.run import Run, run_experiment
 from testbed.workloads import RandomDestinations, Sending
+from tests.experiments import events_of, parsed, run
 
 SUBSETS = ["rst", "ks", "ks-prime"]
 CHANNELS = {"model": "exponential-channels", "mean_ms": 20.0}
@@ -56,11 +55,7 @@ def experiment(protocol: str, topology: dict[str, Any], nodes: int, **workload: 
         "topology": {**topology, "nodes": nodes},
         "workload": {"model": "random-destinations", "messages": 60, **workload},
     }
-    return parse(document, Path("subsets.toml"))[0]
-
-
-def simulate(what: Experiment, runs: Path) -> Run:
-    return run_experiment(what, runs, lambda stage, done, of: None)
+    return parsed(document)
 
 
 def test_as_many_messages_as_asked_for_at_the_rate_asked_for() -> None:
@@ -146,10 +141,9 @@ def test_any_set_gets_its_messages_in_causal_order(data: st.DataObject, tmp_path
     if data.draw(st.booleans()):
         workload = SenderToo(**{k: v for k, v in vars(workload).items() if k != "model"})
     what = replace(what, seed=data.draw(st.integers(0, 10**6)), workload=workload)
-    run = simulate(what, tmp_path)
-    assert run.verdict.ok, run.verdict.explain(3)
-    lines = (run.path / "events" / "nodes.jsonl").read_text().splitlines()
-    events = [json.loads(line) for line in lines]
+    done = run(what, tmp_path)
+    assert done.verdict.ok, done.verdict.explain(3)
+    events = events_of(done)
     sent = {(e["source"], e["seq"], d) for e in events if e["event"] == "send" for d in e["to"]}
     delivered = [(e["source"], e["seq"], e["node"]) for e in events if e["event"] == "deliver"]
     assert sorted(delivered) == sorted(sent)
@@ -165,7 +159,7 @@ def test_counters_begin_after_the_warm_up(tmp_path: Path) -> None:
     figures = {}
     for warm_up in (0, 40, 59):
         what = experiment("ks", CHANNELS, 6, warm_up_messages=warm_up, multicast_fraction=0.5)
-        figures[warm_up] = simulate(what, tmp_path).summary
+        figures[warm_up] = run(what, tmp_path).summary
         copies = sum(sizes(list(what.workload.sends(6, stream(what.seed, "workload")))[warm_up:]))
         assert figures[warm_up]["control_copies"] == copies
     whole, late = figures[0], figures[40]
@@ -176,11 +170,11 @@ def test_counters_begin_after_the_warm_up(tmp_path: Path) -> None:
 
 def test_a_warm_up_that_leaves_nothing_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"subsets.toml.*warm_up_messages = 60 leaves nothing"):
-        simulate(experiment("ks", CHANNELS, 6, warm_up_messages=60), tmp_path)
+        run(experiment("ks", CHANNELS, 6, warm_up_messages=60), tmp_path)
 
 
 def test_the_overhead_is_given_as_per_cent_of_the_matrix(tmp_path: Path) -> None:
-    found = {name: simulate(experiment(name, CHANNELS, 16), tmp_path).summary for name in SUBSETS}
+    found = {name: run(experiment(name, CHANNELS, 16), tmp_path).summary for name in SUBSETS}
     assert found["rst"]["control_integers_per_message"] == 16**2
     assert found["rst"]["control_percent_of_n2"] == found["rst"]["log_percent_of_n2"] == 100
     ks = found["ks"]

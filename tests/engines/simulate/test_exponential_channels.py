@@ -13,10 +13,10 @@ import pytest
 
 from testbed.engines.simulate.channels import Channels
 from testbed.errors import UserError
-from testbed.experiment import Experiment, build_network, parse
+from testbed.experiment import Experiment, build_network
 from testbed.protocols import Message
-from testbed.run import Run, run_experiment
 from testbed.topologies import describe
+from tests.experiments import log_of, parsed, run
 
 MS = 1_000_000
 
@@ -78,13 +78,8 @@ def experiment(protocol: dict[str, Any], **changes: Any) -> Experiment:
         "protocol": protocol,
         "topology": {"model": "exponential-channels", "nodes": 12, "mean_ms": 30.0},
         "workload": {"model": "poisson", "senders": 6, "rate_per_s": 50, "duration_ms": 300},
-        **changes,
     }
-    return parse(document, Path("channels.toml"))[0]
-
-
-def simulate(what: Experiment, runs: Path) -> Run:
-    return run_experiment(what, runs, lambda stage, done, of: None)
+    return parsed(document, **changes)
 
 
 @pytest.mark.parametrize(
@@ -102,9 +97,9 @@ def simulate(what: Experiment, runs: Path) -> Run:
 def test_every_protocol_keeps_causal_order_on_channels(
     protocol: dict[str, Any], tmp_path: Path
 ) -> None:
-    run = simulate(experiment(protocol), tmp_path)
-    assert run.verdict.ok, run.verdict.explain(3)
-    figures = run.summary
+    done = run(experiment(protocol), tmp_path)
+    assert done.verdict.ok, done.verdict.explain(3)
+    figures = done.summary
     assert figures["deliveries"] == figures["multicasts"] * 12
     assert figures["hops"] == figures["copies"] == figures["messages"]
     if protocol["name"] != "overlay":
@@ -112,19 +107,16 @@ def test_every_protocol_keeps_causal_order_on_channels(
 
 
 def test_one_seed_is_one_run(tmp_path: Path) -> None:
-    logs = [
-        (simulate(experiment({"name": "ks"}, seed=seed), tmp_path).path / "events" / "nodes.jsonl")
-        for seed in (3, 3, 4)
-    ]
-    first, again, other = (log.read_bytes() for log in logs)
+    runs = (run(experiment({"name": "ks"}, seed=seed), tmp_path) for seed in (3, 3, 4))
+    first, again, other = (log_of(each).read_bytes() for each in runs)
     assert first == again != other
 
 
 def test_the_packet_table_has_a_row_for_each_copy(tmp_path: Path) -> None:
-    run = simulate(experiment({"name": "ks"}, packets="full"), tmp_path)
-    table = pq.read_table(run.path / "packets" / "links.parquet")
-    assert len(table) == run.summary["copies"]
-    assert sum(table["bytes"].to_pylist()) == run.summary["wire_bytes"]
+    done = run(experiment({"name": "ks"}, packets="full"), tmp_path)
+    table = pq.read_table(done.path / "packets" / "links.parquet")
+    assert len(table) == done.summary["copies"]
+    assert sum(table["bytes"].to_pylist()) == done.summary["wire_bytes"]
     assert table["started"].to_pylist() == table["queued"].to_pylist()
 
 

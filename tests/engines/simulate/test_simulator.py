@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from testbed.engines.simulate.engine import Simulation
 from testbed.engines.simulate.network import SimulatedNetwork
-from testbed.experiment import Experiment, Network, Scenario, build_network, parse
+from testbed.experiment import Experiment, Network, Scenario, build_network
 from testbed.protocols import CancelTimer, Count, Deliver, Effects, Message, Protocol, SetTimer
-from testbed.run import Run, run_experiment
 from testbed.runs.events import EventLog
 from testbed.topologies import Graph
+from tests.experiments import log_of, parsed, run
 
 MS = 1_000_000
 SIZES = (2, 3, 5, 16, 33, 64, 100)
@@ -157,13 +157,8 @@ def experiment(protocol: dict[str, Any], nodes: int, **changes: Any) -> Experime
             "edge_probability": min(1.0, 1.5 * math.log(nodes) / nodes + 0.1),
         },
         "workload": {"model": "bursts", "senders": min(10, nodes), "duration_ms": 2},
-        **changes,
     }
-    return parse(document, Path("test.toml"))[0]
-
-
-def simulate(what: Experiment, runs: Path) -> Run:
-    return run_experiment(what, runs, lambda stage, done, of: None)
+    return parsed(document, **changes)
 
 
 PROTOCOLS = (
@@ -179,9 +174,9 @@ def test_everything_is_delivered_once_in_causal_order(
     protocol: dict[str, Any], nodes: int, tmp_path: Path
 ) -> None:
     what = experiment(protocol, nodes)
-    run = simulate(what, tmp_path)
-    assert run.verdict.ok, run.verdict.explain(3)
-    figures = run.summary
+    done = run(what, tmp_path)
+    assert done.verdict.ok, done.verdict.explain(3)
+    figures = done.summary
     multicasts = min(10, nodes) * 20
     assert figures["multicasts"] == multicasts
     assert figures["deliveries"] == multicasts * nodes
@@ -227,27 +222,27 @@ def test_any_network_and_workload_keeps_causal_order(data: st.DataObject, tmp_pa
             **({"rate_per_s": 10_000.0} if workload == "poisson" else {}),
         },
     )
-    run = simulate(what, tmp_path)
-    assert run.verdict.ok, run.verdict.explain(3)
-    assert run.summary["deliveries"] == run.summary["multicasts"] * nodes
+    done = run(what, tmp_path)
+    assert done.verdict.ok, done.verdict.explain(3)
+    assert done.summary["deliveries"] == done.summary["multicasts"] * nodes
 
 
 def test_one_seed_is_one_run(tmp_path: Path) -> None:
     logs, figures = [], []
     for seed in (7, 7, 8):
-        run = simulate(experiment({"name": "timestamp"}, 16, seed=seed), tmp_path)
-        logs.append((run.path / "events" / "nodes.jsonl").read_bytes())
-        figures.append({k: v for k, v in run.summary.items() if k != "seed"})
+        done = run(experiment({"name": "timestamp"}, 16, seed=seed), tmp_path)
+        logs.append(log_of(done).read_bytes())
+        figures.append({k: v for k, v in done.summary.items() if k != "seed"})
     assert logs[0] == logs[1] != logs[2]
     assert figures[0] == figures[1] != figures[2]
 
 
 def test_the_packet_table_tells_what_the_counters_count(tmp_path: Path) -> None:
     what = experiment({"name": "timestamp", "multicast": "unicast"}, 12, packets="full")
-    run = simulate(what, tmp_path)
-    table = pq.read_table(run.path / "packets" / "links.parquet")
+    done = run(what, tmp_path)
+    table = pq.read_table(done.path / "packets" / "links.parquet")
     column = {name: table[name].to_numpy() for name in table.column_names}
-    figures = run.summary
+    figures = done.summary
     assert len(table) == figures["hops"]
     assert column["bytes"].sum() == figures["wire_bytes"]
     time = (column["arrived"] - column["queued"]).sum() / (figures["duration_ms"] * MS)
