@@ -8,6 +8,13 @@ from testbed.experiment import Experiment, parse
 from testbed.progress import silent
 from testbed.run import Run, run_experiment
 
+SMALL: dict[str, Any] = {
+    "name": "small",
+    "protocol": [{"name": "overlay"}, {"name": "timestamp"}],
+    "topology": {"model": "pure-random", "nodes": 8, "edge_probability": 0.5},
+    "workload": {"model": "bursts", "senders": 3, "burst": 2, "duration_ms": 2},
+}
+
 
 def parsed(document: dict[str, Any], **tables: Any) -> Experiment:
     """The one experiment that a document describes, with some tables replaced."""

@@ -110,10 +110,16 @@ def test_heavy_libraries_stay_at_home() -> None:
             assert library not in imports(file) or path.startswith(homes), path
 
 
-def test_the_simulator_starts_without_the_heavy_libraries() -> None:
-    heavy = [*HOMES, "pandas"]
-    code = f"import sys, testbed.cli; print([m for m in {heavy} if m in sys.modules])"
-    result = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+@pytest.mark.parametrize(
+    ("module", "heavy"),
+    [
+        ("testbed.cli", [*HOMES, "pandas"]),
+        ("testbed.runs.results", ["pandas"]),
+        ("testbed.report.network_plot", ["matplotlib"]),
+    ],
+)
+def test_a_module_is_imported_without_the_heavy_libraries(module: str, heavy: list[str]) -> None:
+    code = f"import sys, {module}; print([m for m in {heavy} if m in sys.modules])"
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"

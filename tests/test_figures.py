@@ -2,12 +2,12 @@
 
 import json
 import re
-import tomllib
 from pathlib import Path
 from typing import ClassVar
 
 import pandas as pd
 import pytest
+import tomli_w
 from typing_extensions import override
 
 from testbed import figures
@@ -18,14 +18,8 @@ from testbed.report.tables import figures_table
 from testbed.report.trends import trends_in
 from testbed.runs import results
 from tests.command_line import CommandLine
-from tests.experiments import parsed, run
+from tests.experiments import SMALL, parsed, run
 from tests.report.digested import write_run
-
-FILE = """name = "small"
-protocol.name = "made-up"
-topology = { model = "pure-random", nodes = 8, edge_probability = 0.5 }
-workload = { model = "bursts", senders = 3, burst = 2, duration_ms = 2 }
-"""
 
 
 class MadeUp(Timestamp):
@@ -68,8 +62,7 @@ def test_a_key_stands_in_the_table_once_and_numbers_can_be_written() -> None:
 
 @pytest.mark.parametrize("name", ["overlay", "timestamp"])  # which count nothing themselves
 def test_the_table_has_all_that_a_run_is_measured_by(name: str, tmp_path: Path) -> None:
-    file = FILE.replace("made-up", name)
-    summary = run(parsed(tomllib.loads(file)), tmp_path).summary
+    summary = run(parsed(SMALL, protocol={"name": name}), tmp_path).summary
     assert {key for key in summary if not key.startswith("discarded_")} <= figures.table().keys()
 
 
@@ -78,7 +71,7 @@ def test_a_protocols_own_counters_are_measured_and_shown(
     tmp_path: Path, testbed: CommandLine
 ) -> None:
     file, runs = tmp_path / "x.toml", tmp_path / "runs"
-    file.write_text(FILE)
+    file.write_text(tomli_w.dumps(SMALL | {"protocol": {"name": MadeUp.name}}))
     said = testbed("run", file, "--engine", "simulate", "--no-digest", "--runs", runs)
     rows = dict(re.findall(r"^(\S.*?) {2,}(\S+)$", said.out, re.M))
     assert rows["receipts (a message)"] == "7.00"

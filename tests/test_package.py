@@ -9,18 +9,14 @@ from pathlib import Path
 from shutil import copytree, ignore_patterns, unpack_archive
 
 import pytest
+import tomli_w
 from packaging.requirements import Requirement
 
 from testbed import __version__
+from tests.experiments import SMALL
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("testbed", "protocols", "topologies")
-EXPERIMENT = """
-name = "mine"
-protocol = [{name = "overlay"}, {name = "timestamp"}]
-topology = {model = "pure-random", nodes = 8, edge_probability = 0.5}
-workload = {model = "bursts", senders = 3, burst = 2, duration_ms = 2}
-"""
 START = """
 import runpy, sys
 sys.path[:0] = sys.argv.pop(1), sys.argv.pop(1)
@@ -75,7 +71,7 @@ def link_libraries(requirements: list[str], directory: Path) -> None:
 @pytest.fixture
 def mine(tmp_path: Path) -> Path:
     """A directory with an experiment of the user's own, which looks like a run as well."""
-    (tmp_path / "mine.toml").write_text(EXPERIMENT)
+    (tmp_path / "mine.toml").write_text(tomli_w.dumps(SMALL | {"name": "mine"}))
     (tmp_path / "manifest.json").write_text('{"schema": 1, "status": "complete"}')
     return tmp_path
 

@@ -17,14 +17,9 @@ from testbed.cli import COMMANDS, main
 from testbed.commands.protocols import flowing
 from testbed.errors import UserError
 from tests.command_line import CommandLine
+from tests.experiments import SMALL
 
 QUICK = ("--no-digest",)
-SMALL: dict[str, Any] = {
-    "name": "small",
-    "protocol": [{"name": "overlay"}, {"name": "timestamp"}],
-    "topology": {"model": "pure-random", "nodes": 8, "edge_probability": 0.5},
-    "workload": {"model": "bursts", "senders": 3, "burst": 2, "duration_ms": 2},
-}
 
 
 @pytest.fixture

@@ -6,29 +6,22 @@ from typing import Any
 
 import pytest
 
-from testbed.experiment import parse
-from testbed.run import run_experiment
 from tests.command_line import CommandLine
-
-DOCUMENT: dict[str, Any] = {
-    "name": "small",
-    "protocol": [{"name": "overlay"}, {"name": "timestamp"}],
-    "topology": {"model": "pure-random", "nodes": 8, "edge_probability": 0.5},
-    "workload": {"model": "bursts", "senders": 3, "burst": 2, "duration_ms": 2},
-}
+from tests.experiments import SMALL, parsed, run
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Overlay, Timestamp, and Overlay with more data."""
-    longer = {**DOCUMENT, "protocol": {"name": "overlay"}, "workload": {"payload_bytes": 100}}
-    longer["workload"] = {**DOCUMENT["workload"], "payload_bytes": 100}
-    place = tmp_path_factory.mktemp("runs")
-    return [
-        run_experiment(experiment, place, lambda stage, done, of: None).path
-        for document in (DOCUMENT, longer)
-        for experiment in parse(document, Path("x.toml"))
+    overlay, timestamp = SMALL["protocol"]
+    longer = {**SMALL["workload"], "payload_bytes": 100}
+    experiments = [
+        parsed(SMALL, protocol=overlay),
+        parsed(SMALL, protocol=timestamp),
+        parsed(SMALL, protocol=overlay, workload=longer),
     ]
+    place = tmp_path_factory.mktemp("runs")
+    return [run(experiment, place).path for experiment in experiments]
 
 
 def summary(run: Path) -> dict[str, Any]:

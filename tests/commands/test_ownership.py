@@ -6,17 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import tomli_w
 
 from testbed.commands.ownership import handed_over
 from tests.command_line import CommandLine
+from tests.experiments import SMALL
 
 USER, GROUP = 12345, 23456
-SMALL = """
-name = "small"
-protocol = [{ name = "timestamp" }]
-topology = { model = "pure-random", nodes = 4, edge_probability = 1.0 }
-workload = { model = "bursts", senders = 2, burst = 1, duration_ms = 2 }
-"""
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="takes root")
 
 
@@ -35,7 +31,7 @@ def test_a_run_with_sudo_is_its_callers_from_the_first_directory_that_was_made(
     tmp_path: Path, testbed: CommandLine
 ) -> None:
     runs, file = tmp_path / "new" / "runs", tmp_path / "small.toml"
-    file.write_text(SMALL)
+    file.write_text(tomli_w.dumps(SMALL))
     testbed("run", file, "--no-digest", "--runs", runs)
     assert owners(tmp_path / "new") == {(USER, GROUP)}
     assert (runs / "small" / "latest").is_symlink()

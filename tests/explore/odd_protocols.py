@@ -29,8 +29,6 @@ RESTING = {name: p for name, p in BROKEN.items() if p.rests}
 class Delayed(Timestamp):
     """Timestamp behind an inbox that is emptied when a timer runs out."""
 
-    name: ClassVar[str] = "delayed"
-
     def __init__(self, place: Place, settings: Any = None) -> None:
         super().__init__(place, settings)
         self.inbox: list[tuple[VectorMessage, int]] = []
@@ -49,8 +47,6 @@ class Delayed(Timestamp):
 class Reminded(Overlay):
     """Delivers when a timer runs out; nothing but the timer tells that it has not yet."""
 
-    name: ClassVar[str] = "reminded"
-
     def receive(self, message: Message, sender: int, now: int) -> Effects:
         for effect in super().receive(message, sender, now):
             yield SetTimer(message.id, 1) if isinstance(effect, Deliver) else effect
@@ -62,8 +58,6 @@ class Reminded(Overlay):
 
 class Scribbler(Timestamp):
     """Writes on what it sends and on what it has delivered, which others must not notice."""
-
-    name: ClassVar[str] = "scribbler"
 
     def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
         for effect in super().multicast(payload, destinations, now):
@@ -80,16 +74,12 @@ class Scribbler(Timestamp):
 class Mute(Overlay):
     """Keeps everything to itself and counts nothing."""
 
-    name: ClassVar[str] = "mute"
-
     def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
         yield from ()
 
 
 class Fragile(Overlay):
     """Fails on the second message of a source."""
-
-    name: ClassVar[str] = "fragile"
 
     def receive(self, message: Message, sender: int, now: int) -> Effects:
         if message.seq == 2:
@@ -100,8 +90,6 @@ class Fragile(Overlay):
 class Liar(Overlay):
     """Delivers a message that nobody sent."""
 
-    name: ClassVar[str] = "liar"
-
     def receive(self, message: Message, sender: int, now: int) -> Effects:
         yield Deliver(Message(message.source, message.seq + 5))
 
@@ -109,16 +97,12 @@ class Liar(Overlay):
 class PrintedRST(RST):
     """As the papers print it: a delivery does not tell to whom else the message went."""
 
-    name: ClassVar[str] = "printed-rst"
-
     def learn(self, message: MatrixMessage) -> None:
         np.maximum(self.SENT, message.SENT, out=self.SENT)
 
 
 class Amnesiac(KS):
     """Takes what is new to its log for something that it has forgotten."""
-
-    name: ClassVar[str] = "amnesiac"
 
     def learn(self, message: KSMessage) -> None:
         n = self.place.processes
@@ -128,8 +112,6 @@ class Amnesiac(KS):
 class Hasty(KS):
     """Takes a message for delivered at a destination as soon as it is sent there."""
 
-    name: ClassVar[str] = "hasty"
-
     def propagate(self, dests: Dests) -> tuple[KSLog, list[KSLog]]:
         rest, _ = super().propagate(dests)
         return rest, [rest] * dests.bit_count()
@@ -137,8 +119,6 @@ class Hasty(KS):
 
 class NewestOnly(KS):
     """Keeps of each sender's messages only the newest in mind."""
-
-    name: ClassVar[str] = "newest-only"
 
     def learn(self, message: KSMessage) -> None:
         super().learn(message)
@@ -148,7 +128,6 @@ class NewestOnly(KS):
 class Grouped(RST):
     """RST for a system of groups."""
 
-    name: ClassVar[str] = "grouped"
     takes_subsets: ClassVar[bool] = False
     needs_groups: ClassVar[bool] = True
 
@@ -160,14 +139,11 @@ class Grouped(RST):
 class Stray(Timestamp):
     """Takes every set of destinations for everybody."""
 
-    name: ClassVar[str] = "stray"
     takes_subsets: ClassVar[bool] = True
 
 
 class Greeting(Overlay):
     """Says hello to the next process, sets a timer, and delivers nothing before both have come."""
-
-    name: ClassVar[str] = "greeting"
 
     def start(self, now: int) -> Effects:
         self.lacks = {"hello", "alarm"}
@@ -194,8 +170,6 @@ class Greeting(Overlay):
 class Deaf(Greeting):
     """Waits for something else that nobody says."""
 
-    name: ClassVar[str] = "deaf"
-
     def start(self, now: int) -> Effects:
         yield from super().start(now)
         self.lacks.add("goodbye")
@@ -204,16 +178,12 @@ class Deaf(Greeting):
 class Stillborn(Overlay):
     """Fails at once."""
 
-    name: ClassVar[str] = "stillborn"
-
     def start(self, now: int) -> Effects:
         raise OSError("no cradle")
 
 
 class Shy(Timestamp):
     """Speaks only once, and is busy ever after."""
-
-    name: ClassVar[str] = "shy"
 
     def busy(self) -> bool:
         return bool(self.T[self.me])

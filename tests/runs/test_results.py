@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
@@ -93,10 +91,3 @@ def test_a_damaged_table_names_the_command_that_mends_it(tmp_path: Path, damage:
         results.load(path).hops  # noqa: B018
     assert str(table) in str(error.value)
     assert "\n" not in str(error.value)
-
-
-def test_pandas_is_imported_only_for_a_table() -> None:
-    code = "import sys, testbed.runs.results; print('pandas' in sys.modules)"
-    command = [sys.executable, "-c", code]
-    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert result.stdout.strip() == "False"

@@ -31,11 +31,20 @@ def graphs(draw: st.DrawFn) -> Graph:
     return graph
 
 
+def shuffled(graph: Graph, rng: random.Random) -> Graph:
+    order = rng.sample(list(graph), len(graph))
+    return nx.relabel_nodes(graph, dict(zip(graph, order, strict=True)))
+
+
+def assert_agrees(graph: Graph) -> None:
+    assert node_connectivity(graph) == nx.node_connectivity(graph)
+    assert edge_connectivity(graph) == nx.edge_connectivity(graph)
+
+
 @settings(max_examples=250, deadline=None)
 @given(graphs())
 def test_connectivity_agrees_with_networkx(graph: Graph) -> None:
-    assert node_connectivity(graph) == nx.node_connectivity(graph)
-    assert edge_connectivity(graph) == nx.edge_connectivity(graph)
+    assert_agrees(graph)
     assert edge_connectivity(graph, node_connectivity(graph)) == nx.edge_connectivity(graph)
 
 
@@ -56,11 +65,7 @@ def test_connectivity_finds_bottlenecks(
     for _ in range(bridges):
         graph.add_edge(rng.choice(a), rng.choice(b))
     graph.remove_edges_from(list(nx.selfloop_edges(graph)))
-    order = list(graph)
-    rng.shuffle(order)
-    graph = nx.relabel_nodes(graph, dict(zip(order, range(len(order)), strict=True)))
-    assert node_connectivity(graph) == nx.node_connectivity(graph)
-    assert edge_connectivity(graph) == nx.edge_connectivity(graph)
+    assert_agrees(shuffled(graph, rng))
 
 
 @settings(max_examples=150, deadline=None)
@@ -74,11 +79,7 @@ def test_connectivity_finds_ferries(
     for ferry in range(left + right, left + right + ferries):
         for side in (a, b):
             graph.add_edges_from((ferry, i) for i in rng.sample(side, rng.randint(1, len(side))))
-    order = list(graph)
-    rng.shuffle(order)
-    graph = nx.relabel_nodes(graph, dict(zip(order, range(len(order)), strict=True)))
-    assert node_connectivity(graph) == nx.node_connectivity(graph)
-    assert edge_connectivity(graph) == nx.edge_connectivity(graph)
+    assert_agrees(shuffled(graph, rng))
 
 
 def test_a_path_in_the_way_of_two_others_is_undone() -> None:

@@ -339,7 +339,6 @@ def test_any_text_is_a_specification_or_a_topology_error(text: str) -> None:
     read_or_refused(decode_itm, text)
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_any_damage_to_a_graph_file_is_read_or_a_topology_error(data: st.DataObject) -> None:
     lines = ALT.splitlines()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from testbed.topologies import Graph, Level, Model, TopologyError
+from testbed.topologies import Graph, Level, TopologyError
 from testbed.topologies.hierarchical import CONNECTIONS, ConnectionMethod, Hierarchical
 from testbed.topologies.transit_stub import TransitStub, _Drawing
 
@@ -294,18 +294,3 @@ def test_transit_stub_gives_up_where_there_is_no_room() -> None:
     drawing.points = [(x, y) for x in range(side) for y in range(side)]
     with pytest.raises(TopologyError, match="too crowded"):
         drawing._near((0, 0), 3, 7)
-
-
-def test_the_example_of_the_ns_manual_has_two_hundred_nodes() -> None:
-    model = TransitStub(Level(1, alpha=1.0), Level(8, alpha=0.8), Level(6, alpha=0.5), 4)
-    assert model.nodes == len(model.generate(random.Random(47))) == 200
-
-
-@pytest.mark.parametrize("model", [Hierarchical(), TransitStub()])
-def test_one_seed_one_graph(model: Model) -> None:
-    def drawn(seed: int) -> object:
-        graph = model.generate(random.Random(seed))
-        return sorted(graph.nodes(data="x")), sorted(graph.edges(data="length"))
-
-    assert drawn(1) == drawn(1)
-    assert drawn(1) != drawn(2)

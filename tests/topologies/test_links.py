@@ -9,8 +9,11 @@ import networkx as nx
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from testbed.topologies import Graph, Level, Links, TopologyError
+from testbed.topologies import Graph, Level, Links, Model, TopologyError
+from testbed.topologies.flat import FLAT
+from testbed.topologies.hierarchical import Hierarchical
 from testbed.topologies.textbook import SPACING
+from testbed.topologies.transit_stub import TransitStub
 from tests.topologies.registries import MODELS, OVERLAYS
 
 
@@ -173,6 +176,19 @@ def test_models_can_be_filled_from_tables() -> None:
 def test_wrong_tables_are_refused(kind: Any, table: dict[str, Any], words: str) -> None:
     with pytest.raises(ValidationError, match=words):
         filled(kind, table)
+
+
+DRAWN = [*(MODELS[name](nodes=30) for name in sorted(FLAT)), Hierarchical(), TransitStub()]
+
+
+@pytest.mark.parametrize("model", DRAWN, ids=lambda model: model.model)
+def test_one_seed_one_graph(model: Model) -> None:
+    def drawn(seed: int) -> object:
+        graph = model.generate(random.Random(seed))
+        return sorted(graph.nodes(data="x")), sorted(graph.edges(data="length"))
+
+    assert drawn(1) == drawn(1)
+    assert drawn(1) != drawn(2)
 
 
 @pytest.mark.parametrize("registry", [MODELS, OVERLAYS])

@@ -85,7 +85,6 @@ def test_among_equal_parents_the_smallest_is_taken(graph: Graph, metric: Metric)
             assert tree[node] == min(equal)
 
 
-@settings(max_examples=100, deadline=None)
 @given(networks(), st.sampled_from(METRICS), st.randoms(use_true_random=False))
 def test_the_order_of_edges_does_not_matter(
     graph: Graph, metric: Metric, rng: random.Random

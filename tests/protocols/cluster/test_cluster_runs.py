@@ -5,7 +5,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.protocols import Place
@@ -62,7 +62,6 @@ def hand_over(run: Rounds) -> None:
     owner.disown()
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     seed=st.integers(0, 2**32),
     loss=st.sampled_from([0, 0.2, 0.4]),
