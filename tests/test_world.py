@@ -41,6 +41,7 @@ class Plain(Protocol):
         yield SetTimer("late", 20 * MS)
         yield SetTimer("never", 5 * MS)
         yield CancelTimer("never")
+        yield CancelTimer("unset")
 
     def timeout(self, timer: Hashable, now: int) -> Effects:
         yield Count(f"{timer} at {now / MS:.0f}")

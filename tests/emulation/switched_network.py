@@ -7,12 +7,10 @@
 Prints one JSON object: what was found in each step. The tests look at that.
 """
 
-import ctypes
 import json
 import os
 import socket
 import struct
-import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -23,7 +21,10 @@ from typing import Any
 from testbed.engines.mininet import plan as names
 from testbed.engines.mininet.controller.controller import Controller, ControllerError
 from testbed.engines.mininet.controller.process import Library
-from testbed.engines.mininet.switches.daemons import open_vswitch
+from testbed.engines.mininet.kernel import namespaces
+from testbed.engines.mininet.net import EmulatedNetwork, emulated_network
+from testbed.engines.mininet.switches.openvswitch import Settings, bridge_arguments
+from tests.emulation.rings import run
 
 LINKS = [(0, 1), (0, 3), (1, 2), (1, 4), (2, 3)]
 NETWORK = {
@@ -35,70 +36,33 @@ SIZES = {"whole": 100, "fragmented": 3000}
 PLAN = names.build(NETWORK)
 IPS = [names.host_ip(node) for node in NODES]
 STRANGER = 99  # the number of a switch that is not in the network
-LIBC = ctypes.CDLL(None, use_errno=True)
-
-
-def run(*words: str, text: str | None = None) -> str:
-    return subprocess.run(words, input=text, check=True, capture_output=True, text=True).stdout
 
 
 @contextmanager
-def inside(node: int) -> Iterator[None]:
+def inside(net: EmulatedNetwork, node: int) -> Iterator[None]:
     """Be in a host's network for a while: a socket stays where it was made."""
-    with open("/proc/self/ns/net") as home, open(f"/run/netns/h{node}") as away:
-        LIBC.setns(away.fileno(), 0)
-        try:
-            yield
-        finally:
-            LIBC.setns(home.fileno(), 0)
+    with namespaces.returning():
+        namespaces.enter(net.namespaces[node])
+        yield
 
 
-def lay_cables() -> None:
-    """Make the hosts, and the pairs of interfaces between them and the switches."""
-    lines = ["link set lo up"]
-    for node in NODES:
-        lines.append(f"netns add h{node}")
-        far = f"name h{node}-eth0 address {names.host_mac(node)} netns h{node}"
-        lines.append(f"link add s{node}-eth1 type veth peer {far}")
-        lines.append(f"link set s{node}-eth1 up")
-    for a, b in LINKS:
-        one, two = (f"s{i}-eth{PLAN.ports[i][j]}" for i, j in ((a, b), (b, a)))
-        lines.append(f"link add {one} type veth peer name {two}")
-        lines += [f"link set {one} up", f"link set {two} up"]
-    run("ip", "-batch", "-", text="\n".join(lines) + "\n")
-    for node in NODES:
-        nic = f"h{node}-eth0"
-        lines = [f"addr add {IPS[node]}/32 dev {nic}", f"link set {nic} up"]
-        lines.append(f"route add default via {names.GATEWAY_IP} dev {nic} onlink")
-        lines.append(f"neigh add {names.GATEWAY_IP} lladdr {names.GATEWAY_MAC} dev {nic}")
-        run("ip", "-n", f"h{node}", "-batch", "-", text="\n".join(lines) + "\n")
-
-
-def add_bridge(name: str, dpid: int, ports: list[int], target: str) -> list[str]:
-    words = ["--", "add-br", name, "--", "set", "bridge", name, "fail_mode=secure"]
-    words += [f"other_config:datapath-id={dpid:016x}", "other_config:disable-in-band=true"]
-    words += ["--", "set-controller", name, target]
-    words += ["--", "set", "controller", name, "inactivity_probe=0"]
-    for port in ports:
-        interface = f"{name}-eth{port}"
-        words += ["--", "add-port", name, interface]
-        words += ["--", "set", "interface", interface, f"ofport_request={port}"]
-    return words
-
-
-def add_switch(node: int, target: str) -> list[str]:
-    ports = [names.HOST_PORT, *PLAN.ports[node].values()]
-    return add_bridge(f"s{node}", names.dpid(node), ports, target)
+def connect(switches: Iterable[str], controller: Controller) -> None:
+    """Tell switches of the controller."""
+    words = []
+    for name in switches:
+        words += ["--", "set-controller", name, f"tcp:127.0.0.1:{controller.port}"]
+        words += ["--", "set", "controller", name, "inactivity_probe=0"]
+    run("ovs-vsctl", *words)
 
 
 class Hosts:
     """A socket of the experiment and a view of the wire, in every host."""
 
-    def __init__(self) -> None:
+    def __init__(self, net: EmulatedNetwork) -> None:
         self.udp: list[socket.socket] = []
         self.wire: list[socket.socket] = []
         for node in NODES:
-            with inside(node):
+            with inside(net, node):
                 udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
                 udp.bind((IPS[node], names.UDP_PORT))
                 raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_NONBLOCK)
@@ -182,8 +146,8 @@ def tables(nodes: Iterable[int], *kinds: str) -> dict[str, list[str]]:
     return found
 
 
-def checksum_errors(node: int) -> int:
-    with inside(node):
+def checksum_errors(net: EmulatedNetwork, node: int) -> int:
+    with inside(net, node):
         lines = Path("/proc/thread-self/net/snmp").read_text().splitlines()
     heads, values = (line.split() for line in lines if line.startswith("Udp:"))
     return int(dict(zip(heads, values, strict=True))["InCsumErrors"])
@@ -219,25 +183,23 @@ def refusal(controller: Controller, timeout_s: float) -> str:
     return ""
 
 
-def scenario(library: Library, directory: Path) -> Iterator[tuple[str, Any]]:
+def scenario(net: EmulatedNetwork, library: Library, directory: Path) -> Iterator[tuple[str, Any]]:
     (directory / "network.json").write_text(json.dumps(NETWORK))
-    lay_cables()
-    hosts = Hosts()
+    hosts = Hosts(net)
     log = directory / "reroutes.jsonl"
     with Controller(directory / "network.json", directory, library=library, port=0) as controller:
-        target = f"tcp:127.0.0.1:{controller.port}"
-        words = [word for node in (3, 1, 0, 2) for word in add_switch(node, target)]
-        run("ovs-vsctl", *words, *add_bridge("stranger", STRANGER, [], target))
+        run("ovs-vsctl", *bridge_arguments("stranger", STRANGER, {}, Settings(None)))
+        connect(["s3", "s1", "s0", "s2", "stranger"], controller)
         yield "one missing", refusal(controller, 3.0)
         yield "told in place", sorted(controller.in_place)
-        run("ovs-vsctl", *add_switch(4, target))
+        connect(["s4"], controller)
         controller.wait_until_ready(30.0)
         yield "tables", tables(NODES, "flows", "groups")
         yield "fragments", run("ovs-ofctl", "-OOpenFlow13", "get-frags", "s0").strip()
         yield "reroutes before any", log.exists()
         hosts.seen()
         yield "arrived", hosts.exchange()
-        yield "checksum errors", [checksum_errors(node) for node in NODES]
+        yield "checksum errors", [checksum_errors(net, node) for node in NODES]
         hosts.seen()
         hosts.send_junk()
         yield "junk seen", hosts.seen()
@@ -266,8 +228,8 @@ def main() -> None:
     library: Library = "os-ken" if sys.argv[1] == "os-ken" else "ryu"
     directory = Path(sys.argv[2])
     found = {}
-    with open_vswitch():
-        for name, value in scenario(library, directory):
+    with emulated_network(PLAN, controller=None) as net:
+        for name, value in scenario(net, library, directory):
             print(f"{name}", file=sys.stderr)
             found[name] = value
     (directory / "found.json").write_text(json.dumps(found, indent=1))

@@ -1,25 +1,21 @@
 """The controller with a real Open vSwitch, in a guest: one boot for each library."""
 
 import json
-import sys
 from importlib.util import find_spec
 from itertools import permutations
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from testbed.engines import needs
-from testbed.engines.virtual import GuestSettings, run_guest
 from testbed.engines.virtual.kernel import Kernel
+from tests.emulation.conftest import module_in_guest
 
 pytestmark = [
     pytest.mark.emulation,
     pytest.mark.skipif(not needs.openvswitch().ok, reason="no Open vSwitch here"),
 ]
 
-CHECKOUT = Path(__file__).parents[2]
-SCENARIO = Path(__file__).parent / "switched_network.py"
 KINDS = [f"{kind} {how}" for kind in ("unicast", "multicast") for how in ("whole", "fragmented")]
 ALL = sorted([a, b] for a, b in permutations(range(5), 2))
 """Everybody to everybody else, once."""
@@ -35,12 +31,9 @@ def found(
     if find_spec(library.replace("-", "_")) is None:
         pytest.skip(f"no {library} here")
     results = tmp_path_factory.mktemp(library)
-    command = [sys.executable, str(SCENARIO), library, str(results)]
-    said = bytearray()
-    settings = GuestSettings(
-        results=results, cwd=CHECKOUT, timeout_s=300, stdout=said.extend, stderr=said.extend
-    )
-    assert run_guest(command, settings).returncode == 0, said.decode()
+    words = ("switched_network", library, results)
+    said = module_in_guest(*words, results=results, timeout_s=300)
+    assert said.result.returncode == 0, said.stderr
     content: dict[str, Any] = json.loads((results / "found.json").read_text())
     return content
 

@@ -4,7 +4,7 @@ import math
 import random
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -16,10 +16,12 @@ from hypothesis import strategies as st
 from testbed.engines.simulate.engine import Simulation
 from testbed.engines.simulate.network import SimulatedNetwork
 from testbed.experiment import Experiment, Network, Scenario, build_network
-from testbed.protocols import CancelTimer, Count, Deliver, Effects, Message, Protocol, SetTimer
-from testbed.runs.events import EventLog
+from testbed.progress import silent
+from testbed.protocols import Message
 from testbed.topologies import Graph
 from tests.experiments import log_of, parsed, run
+from tests.test_world import Plain
+from tests.world import MemoryLog
 
 MS = 1_000_000
 SIZES = (2, 3, 5, 16, 33, 64, 100)
@@ -259,35 +261,10 @@ def test_the_packet_table_tells_what_the_counters_count(tmp_path: Path) -> None:
     assert longest == figures["link_queue_max"]
 
 
-class Ticking(Protocol):
-    """Delivers to itself when a timer runs out, unless a later multicast cancelled it."""
-
-    name: ClassVar[str] = "ticking"
-    wire_id: ClassVar[int] = 250
-
-    def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
-        if self.place.me == 0:
-            yield SetTimer("first", 5 * MS)
-            yield SetTimer("second", 5 * MS)
-            yield SetTimer("second", 7 * MS)
-            yield SetTimer("never", 1 * MS)
-            yield CancelTimer("never")
-            yield CancelTimer("unset")
-
-    def receive(self, message: Any, sender: int, now: int) -> Effects:
-        yield from ()
-
-    def timeout(self, timer: Any, now: int) -> Effects:
-        yield Count(f"{timer}_at_{now // MS}")
-        yield Deliver(Message(0, 1, sent_at=0))
-
-
-def test_timers_run_out_once_when_they_should(tmp_path: Path) -> None:
+def test_timers_run_out_once_when_they_should() -> None:
     workload = {"model": "bursts", "senders": 2, "burst": 1, "duration_ms": 1}
     what = experiment({"name": "overlay"}, 2, workload=workload)
-    object.__setattr__(what, "protocol", Ticking)
-    scenario = Scenario.on(what, Network(line(2), None))
-    with EventLog(tmp_path / "events.jsonl") as log:
-        simulation = Simulation(scenario, log)
-        simulation.run(lambda stage, done, of: None)
-    assert dict(simulation.meter.counted) == {"first_at_5": 1, "second_at_7": 1}
+    object.__setattr__(what, "protocol", Plain)
+    simulation = Simulation(Scenario.on(what, Network(line(2), None)), MemoryLog())
+    simulation.run(silent)
+    assert simulation.meter.counted == {"early at 10": 2, "late at 20": 2}
