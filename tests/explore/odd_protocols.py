@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from testbed.explore import CounterExample, explore
 from testbed.protocols import (
     KS,
     RST,
@@ -14,6 +15,7 @@ from testbed.protocols import (
     MessageId,
     Overlay,
     Place,
+    Protocol,
     Send,
     SetTimer,
     Timestamp,
@@ -24,6 +26,15 @@ from testbed.protocols.rst import MatrixMessage
 from testbed.protocols.timestamp import VectorMessage
 
 RESTING = {name: p for name, p in BROKEN.items() if p.rests}
+
+
+def example_of(
+    protocol: type[Protocol], nodes: int, messages: int, fifo: bool = True
+) -> CounterExample:
+    """The counter-example that the search finds."""
+    example = explore(protocol, nodes, messages, fifo=fifo).counter_example
+    assert example is not None
+    return example
 
 
 class Delayed(Timestamp):

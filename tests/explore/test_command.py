@@ -11,6 +11,7 @@ from tests.command_line import CommandLine
 from tests.explore.odd_protocols import (
     RESTING,
     NewestOnly,
+    example_of,
 )
 
 EXPLORE = ("explore", "--protocol")
@@ -24,9 +25,7 @@ process 2 ━━━━━━━━━━━━━━━▼b✗━━▼a✓━�
 
 
 def test_the_relay_triangle_is_drawn() -> None:
-    example = explore(Impatient, 3, 4).counter_example
-    assert example is not None
-    diagram = Diagram(3, example)
+    diagram = Diagram(3, example_of(Impatient, 3, 4))
     assert "\n".join(str(line).rstrip() for line in diagram.lines()) == TRIANGLE
     letters, signs = diagram.legend()
     assert letters == "a = m(0,1), b = m(1,1)"
@@ -36,8 +35,7 @@ def test_the_relay_triangle_is_drawn() -> None:
 
 @pytest.mark.parametrize("name", sorted(RESTING))
 def test_a_diagram_fits_the_terminal(name: str) -> None:
-    example = explore(BROKEN[name], 3, 3).counter_example
-    assert example is not None
+    example = example_of(BROKEN[name], 3, 3)
     assert all(len(line) <= 100 for line in Diagram(3, example).lines(100))
     narrow = list(Diagram(3, example).lines(36))
     assert all(len(line) <= 36 for line in narrow)

@@ -41,6 +41,7 @@ from tests.explore.odd_protocols import (
     Shy,
     Stillborn,
     Stray,
+    example_of,
 )
 
 Action = tuple[int, int, Destinations, Answers]  # sender, receiver (the same: it multicasts to)
@@ -120,8 +121,7 @@ def test_the_search_covers_as_many_schedules_as_there_are(
 
 @pytest.mark.parametrize("protocol", [Impatient, LateUpdate, NoRescan])
 def test_no_schedule_is_shorter_than_the_counter_example(protocol: type[Protocol]) -> None:
-    example = explore(protocol, 3, 2).counter_example
-    assert example is not None
+    example = example_of(protocol, 3, 2)
     wrong = [r for r in brute_force(protocol, 3, 2, True) if r.judge().verdict == "invalid"]
     assert wrong
     shortest = min(first_mistake(replay, 3, 2) for replay in wrong)
@@ -242,9 +242,7 @@ def test_mutants_are_caught_with_messages_to_any_set(
 
 def test_some_mistakes_show_only_if_messages_go_to_some() -> None:
     assert explore(NewestOnly, 3, 3, subsets=False).verdict == "valid"
-    example = explore(NewestOnly, 3, 3).counter_example
-    assert example is not None
-    diagram = Diagram(3, example)
+    diagram = Diagram(3, example_of(NewestOnly, 3, 3))
     assert diagram.legend()[0] == "a = m(0,1) to 1, b = m(0,2) to 2, c = m(2,1) to 1"
     assert not any(diagram.ends)
 
@@ -268,13 +266,11 @@ def test_what_processes_do_at_their_beginning_is_part_of_it() -> None:
 
 
 def test_a_beginning_is_drawn_and_may_fail() -> None:
-    example = explore(Deaf, 2, 1).counter_example
-    assert example is not None
+    example = example_of(Deaf, 2, 1)
     assert example.moments[0].did.sends
     drawn = "".join(map(str, Diagram(2, example).lines()))
     assert "◇" in drawn
-    example = explore(Stillborn, 2, 1).counter_example
-    assert example is not None
+    example = example_of(Stillborn, 2, 1)
     assert example.wrong.sentence == "process 0 fails: OSError: no cradle"
     assert "!" in "".join(map(str, Diagram(2, example).lines()))
 
@@ -306,10 +302,9 @@ def test_timers_run_out_at_any_moment() -> None:
 
 def test_which_timers_are_set_is_part_of_the_state() -> None:
     assert explore(Reminded, 3, 1).verdict == "valid"
-    result = explore(Reminded, 2, 2)
-    assert result.counter_example is not None
-    assert result.counter_example.wrong.sentence == "process 1 delivers m(0,2) without m(0,1)"
-    assert "τ✗b" in "".join(map(str, Diagram(2, result.counter_example).lines()))
+    example = example_of(Reminded, 2, 2)
+    assert example.wrong.sentence == "process 1 delivers m(0,2) without m(0,1)"
+    assert "τ✗b" in "".join(map(str, Diagram(2, example).lines()))
 
 
 def test_a_limit_leaves_it_unknown() -> None:
@@ -320,18 +315,16 @@ def test_a_limit_leaves_it_unknown() -> None:
 
 
 def test_an_exception_is_a_fault() -> None:
-    result = explore(Fragile, 2, 3)
-    assert result.counter_example is not None
-    assert result.counter_example.wrong.sentence == "process 1 fails: KeyError: 'two'"
-    assert result.counter_example.verdict is None
-    assert "!" in "".join(map(str, Diagram(2, result.counter_example).lines()))
+    example = example_of(Fragile, 2, 3)
+    assert example.wrong.sentence == "process 1 fails: KeyError: 'two'"
+    assert example.verdict is None
+    assert "!" in "".join(map(str, Diagram(2, example).lines()))
 
 
 def test_a_message_out_of_thin_air_is_a_fault() -> None:
-    result = explore(Liar, 2, 1)
-    assert result.counter_example is not None
-    assert result.counter_example.wrong.sentence.endswith("m(0,6) though nobody has sent it")
-    assert result.counter_example.oracle == ["node 1 delivered m(0,6), which nobody sent"]
+    example = example_of(Liar, 2, 1)
+    assert example.wrong.sentence.endswith("m(0,6) though nobody has sent it")
+    assert example.oracle == ["node 1 delivered m(0,6), which nobody sent"]
 
 
 def test_progress_is_told_of_each_number_of_messages() -> None:

@@ -81,14 +81,6 @@ class Watched(Grouped[P]):
         assert all(self.graph.reasons(name, peer) for name in held.difference(self.delivered(peer)))
 
 
-def draw_groups(rng: random.Random, processes: int, count: int) -> Groups:
-    """Groups of two or more at random; they overlap as they happen to, and mostly with cycles."""
-    drawn = {
-        frozenset(rng.sample(range(processes), rng.randint(2, processes))) for _ in range(count)
-    }
-    return tuple(sorted(drawn, key=sorted))
-
-
 def draw_tree(rng: random.Random, count: int, most_shared: int = 2) -> Groups:
     """Groups whose graph is a tree: each shares some members with one before, and nobody else's."""
     groups = [list(range(rng.randint(2, 4)))]
@@ -105,8 +97,11 @@ def draw_tree(rng: random.Random, count: int, most_shared: int = 2) -> Groups:
 
 
 def draw_cyclic(rng: random.Random) -> Groups:
-    """Groups of three to six processes."""
-    return draw_groups(rng, rng.randint(3, 6), rng.randint(1, 5))
+    """Up to five groups of up to six processes; they overlap as they happen to, mostly in cycles."""
+    processes = rng.randint(3, 6)
+    sizes = [rng.randint(2, processes) for _ in range(rng.randint(1, 5))]
+    drawn = {frozenset(rng.sample(range(processes), size)) for size in sizes}
+    return tuple(sorted(drawn, key=sorted))
 
 
 def played(

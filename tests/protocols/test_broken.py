@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import pytest
 
-from testbed.explore import CounterExample, explore
+from testbed.explore import explore
 from testbed.protocols import PROTOCOLS, Cluster, MostefaouiRaynal, Overlay, Phases, Timestamp
 from testbed.protocols.broken import BROKEN
+from tests.explore.odd_protocols import example_of
 
 
 class Caught(NamedTuple):
@@ -48,12 +49,6 @@ SMALLEST = {
 EXPLORED = {name for name, protocol in BROKEN.items() if not protocol.optimistic}
 
 
-def example_of(name: str, nodes: int = 3, messages: int = 4, fifo: bool = True) -> CounterExample:
-    example = explore(BROKEN[name], nodes, messages, fifo=fifo).counter_example
-    assert example is not None
-    return example
-
-
 def test_all_are_explored_but_those_that_may_lose_messages() -> None:
     assert set(SMALLEST) == EXPLORED
     assert set(BROKEN) - EXPLORED == {"broken-too-late", "broken-unsorted"}
@@ -86,29 +81,31 @@ def test_a_broken_protocol_is_marked_as_such_and_says_which_rule_it_breaks(name:
 @pytest.mark.parametrize("name", ["broken-late-update", "broken-printed"])
 def test_some_are_right_while_nobody_answers_during_a_delivery(name: str) -> None:
     assert explore(BROKEN[name], 3, 3, answers=False).verdict == "valid"
-    example = example_of(name)
+    example = example_of(BROKEN[name], 3, 4)
     answered = [m for m in example.moments if m.received is not None and m.multicast]
     assert len(answered) == 1
 
 
 def test_the_relay_triangle_takes_all_three_processes() -> None:
-    example = example_of("broken-fifo-only")
+    example = example_of(BROKEN["broken-fifo-only"], 3, 4)
     assert {moment.process for moment in example.moments} == {0, 1, 2}
 
 
 def test_one_takes_two_messages_of_one_process() -> None:
-    sent = [name for m in example_of("broken-newest").moments for name in m.multicast]
+    example = example_of(BROKEN["broken-newest"], 3, 4)
+    sent = [name for m in example.moments for name in m.multicast]
     assert len(sent) == 2
     assert sent[0].source == sent[1].source
 
 
 def test_one_takes_two_causes_that_are_not_related() -> None:
-    example = example_of("broken-last-cause")
+    example = example_of(BROKEN["broken-last-cause"], 3, 4)
     sources = [name.source for m in example.moments for name in m.multicast]
     assert sorted(sources) == [0, 1, 2]
 
 
 @pytest.mark.parametrize("name", ["broken-impatient", "broken-no-fifo"])
 def test_two_processes_suffice_where_channels_are_not_fifo(name: str) -> None:
-    assert example_of(name, nodes=2, fifo=False).wrong.sentence.endswith("without m(0,1)")
+    example = example_of(BROKEN[name], 2, 4, fifo=False)
+    assert example.wrong.sentence.endswith("without m(0,1)")
     assert explore(BROKEN["broken-fifo-only"], 2, 3, fifo=False).verdict == "valid"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import fcntl
 import json
 import os
@@ -122,11 +121,6 @@ class Browser:
         text = {"text": key} if len(key) == 1 else {}
         self._call("Input.dispatchKeyEvent", type="keyDown", key=key, **text)
         self._call("Input.dispatchKeyEvent", type="keyUp", key=key)
-
-    def screenshot(self, file: Path, whole: bool = False) -> None:
-        """A picture of what is in view, or of the whole page."""
-        answer = self._call("Page.captureScreenshot", captureBeyondViewport=whole)
-        file.write_bytes(base64.b64decode(answer["data"]))
 
     def _call(self, method: str, **parameters: Any) -> Any:
         self._sent += 1

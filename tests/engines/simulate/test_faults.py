@@ -9,18 +9,19 @@ from typing import Any, ClassVar
 import networkx as nx
 import pytest
 
-from testbed.check import Event, check_events
+from testbed.check import Event, Verdict, check_events
 from testbed.engines.simulate.engine import Simulation
 from testbed.errors import UserError
-from testbed.experiment import Experiment, Scenario, parse
+from testbed.experiment import Experiment, Scenario
 from testbed.faults import Condition, Crash, FaultSchedule, LinkDown, Loss, Pause, Trigger
 from testbed.fuzz.trial import MemoryLog
+from testbed.progress import silent
 from testbed.protocols import Message, Place
 from testbed.protocols.base import SEQUENCE_BITS
 from testbed.protocols.overlay import Overlay
-from testbed.run import run_experiment
 from tests.check.events import CRASH, deliver, send
 from tests.engines.simulate.test_simulator import MS, Wire, line, message
+from tests.experiments import log_of, parsed, run
 
 HOP = 74 * 800 + MS  # a message without payload on a link of `line`
 
@@ -31,20 +32,14 @@ def experiment(protocol: str, nodes: int = 4, **changes: Any) -> Experiment:
         "protocol": {"name": protocol},
         "topology": {"model": "pure-random", "nodes": nodes, "edge_probability": 1.0},
         "workload": {"model": "steady", "senders": nodes, "duration_ms": 20, "interval_ms": 4},
-        **changes,
     }
-    return parse(document, Path("faults.toml"))[0]
+    return parsed(document, **changes)
 
 
-def simulate(what: Experiment) -> tuple[Simulation, MemoryLog]:
+def judged(what: Experiment) -> tuple[Verdict, Simulation, MemoryLog]:
     log = MemoryLog(most=1_000_000)
     simulation = Simulation(Scenario.of(what), log)
-    simulation.run(lambda stage, done, of: None)
-    return simulation, log
-
-
-def judged(what: Experiment) -> tuple[Any, Simulation, MemoryLog]:
-    simulation, log = simulate(what)
+    simulation.run(silent)
     nodes = range(len(simulation.nodes))
     return check_events(nodes, {n: log.events[n] for n in nodes}), simulation, log
 
@@ -126,7 +121,7 @@ def test_faults_at_random_are_the_same_for_one_seed_and_end_with_the_workload() 
 )
 def test_a_fault_of_what_is_not_there_is_refused(fault: dict[str, Any], says: str) -> None:
     with pytest.raises(UserError, match=r"faults\.toml: fault: ") as refused:
-        simulate(experiment("overlay", fault=[fault]))
+        judged(experiment("overlay", fault=[fault]))
     assert says in str(refused.value)
 
 
@@ -253,9 +248,9 @@ def test_one_seed_is_one_run_with_faults_too(tmp_path: Path) -> None:
     logs = []
     for seed in (1, 1, 2):
         what = experiment("overlay", channel="reliable", fault=faults, seed=seed)
-        run = run_experiment(what, tmp_path, lambda stage, done, of: None)
-        logs.append((run.path / "events" / "nodes.jsonl").read_bytes())
-        assert run.verdict.ok
+        done = run(what, tmp_path)
+        logs.append(log_of(done).read_bytes())
+        assert done.verdict.ok
     assert logs[0] == logs[1] != logs[2]
 
 
@@ -351,22 +346,15 @@ def test_a_network_that_loses_duplicates_and_reorders_is_no_matter(protocol: str
     assert figures["packets_duplicated"] > 20
 
 
-def hypercube_with(crashed: tuple[int, ...]) -> None:
-    faults = [{"kind": "crash", "node": node} for node in crashed]
-    workload = {"model": "bursts", "senders": 16, "burst": 1, "duration_ms": 1, "interval_ms": 1}
-    what = experiment("overlay", nodes=16, fault=faults, workload=workload)
-    verdict, _, log = judged(what)
-    assert verdict.ok
-    live = set(range(16)) - set(crashed)
-    for node in live:
-        delivered = {event.source for event in log.events[node] if event.event == "deliver"}
-        assert delivered >= live
-
-
 def test_a_hypercube_of_sixteen_survives_any_three_crashes() -> None:
-    placements = random.Random(1).sample(list(combinations(range(16), 3)), 200)
-    for crashed in placements:
-        hypercube_with(crashed)
+    workload = {"model": "bursts", "senders": 16, "burst": 1, "duration_ms": 1, "interval_ms": 1}
+    for crashed in random.Random(1).sample(list(combinations(range(16), 3)), 200):
+        faults = [{"kind": "crash", "node": node} for node in crashed]
+        verdict, _, log = judged(experiment("overlay", nodes=16, fault=faults, workload=workload))
+        assert verdict.ok
+        live = set(range(16)) - set(crashed)
+        for node in live:
+            assert live <= {event.source for event in log.events[node] if event.event == "deliver"}
 
 
 def test_messages_carry_their_names() -> None:
