@@ -4,7 +4,6 @@ Prints one JSON object: what was found in each step that was asked for, or what 
 tests look at that. The rules of the switches are installed by ovs-ofctl, in a controller's stead.
 """
 
-import argparse
 import contextlib
 import io
 import json
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-import testbed.commands.shell as shell_command
+from testbed.cli import main as testbed
 from testbed.engines.mininet.kernel import machine, netem, netlink
 from testbed.engines.mininet.kernel.netlink import Netlink
 from testbed.engines.mininet.shell import interact
@@ -78,16 +77,10 @@ def shell() -> str:
         'topology = {model = "line", nodes = 2}\nlinks = {delay_ms = 1}\n'
         "workload = {model = 'poisson', senders = 1}\n"
     )
-    parser = argparse.ArgumentParser()
-    shell_command.add_parser(parser.add_subparsers())
-    options = parser.parse_args(["shell", str(file)])
-    before, sys.stdin = sys.stdin, io.StringIO("h0 ping -c 1 h1\nlink s0 s1 down\n")
-    try:
-        with heard() as text, contextlib.redirect_stdout(text):
-            assert options.command(options) == 0
-            return text.getvalue()
-    finally:
-        sys.stdin = before
+    typed = io.StringIO("h0 ping -c 1 h1\nlink s0 s1 down\n")
+    with patch.object(sys, "stdin", typed), heard() as text, contextlib.redirect_stdout(text):
+        assert testbed(["shell", str(file)]) == 0
+        return text.getvalue()
 
 
 def errors() -> dict[str, str]:
