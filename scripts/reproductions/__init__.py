@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar
 
 from rich.console import Console
 from rich.table import Table
@@ -33,6 +33,8 @@ EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 WIDTH = 140  # of a table
 Key = TypeVar("Key")
 Found = TypeVar("Found")  # everything that a reproduction has measured
+Judgement = TypeVar("Judgement")
+Parameters = ParamSpec("Parameters")
 Row = dict[Any, Any]  # the summary of a run
 
 
@@ -52,6 +54,17 @@ class Claim(Generic[Found]):
 
     said: tuple[str, ...]
     judge: Callable[[Found], Finding]
+
+
+def curried(
+    judge: Callable[Concatenate[Found, Parameters], Judgement],
+) -> Callable[Parameters, Callable[[Found], Judgement]]:
+    """Give a judge its parameters first: what it then returns judges what was found."""
+
+    def of(*args: Parameters.args, **options: Parameters.kwargs) -> Callable[[Found], Judgement]:
+        return lambda found: judge(found, *args, **options)
+
+    return of
 
 
 def main(

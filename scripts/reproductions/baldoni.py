@@ -14,7 +14,6 @@ the number of messages: copies of messages, reports and heartbeats.
 """
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
 from math import ceil
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,6 +23,7 @@ from scripts.reproductions import (
     Claim,
     Finding,
     Row,
+    curried,
     main,
     plot,
     run,
@@ -66,7 +66,6 @@ class Measured(NamedTuple):
 
 
 Found = dict[tuple[str, int], Measured]  # by curve or variant, and number of processes
-Judge = Callable[[Found], Finding]
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -154,16 +153,13 @@ def largest(found: Found, name: str) -> Measured:
     return found[name, sizes(found)[-1]]
 
 
-def control_is_the_groups(levels: int) -> Judge:
+@curried
+def control_is_the_groups(found: Found, levels: int) -> Finding:
     """Control information grows as a group does (4 bytes a member and a fixed part), not as n."""
-
-    def judge(found: Found) -> Finding:
-        n = sizes(found)
-        values = [found[DAISIES[levels], nodes].control for nodes in n]
-        factor = (values[-1] / values[0]) / (n[-1] / n[0])
-        return Finding(" ".join(f"{v:.0f}" for v in values), factor < 0.5)
-
-    return judge
+    n = sizes(found)
+    values = [found[DAISIES[levels], nodes].control for nodes in n]
+    factor = (values[-1] / values[0]) / (n[-1] / n[0])
+    return Finding(" ".join(f"{v:.0f}" for v in values), factor < 0.5)
 
 
 def less_than_others(found: Found) -> Finding:

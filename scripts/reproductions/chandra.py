@@ -18,7 +18,6 @@ Both countings come from one run of KS, whose messages are the same as those of 
 """
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -28,6 +27,7 @@ from scripts.reproductions import (
     Claim,
     Finding,
     Row,
+    curried,
     main,
     plot,
     run,
@@ -127,7 +127,6 @@ COUNTINGS = (
 )
 Curve = dict[float, float]
 Curves = dict[tuple[int, int, str], Curve]  # by figure, setting from 1 on, and what is counted
-Judge = Callable[["Counted"], Finding]
 
 
 class Counted(NamedTuple):
@@ -254,26 +253,22 @@ def draw_all(curves: Curves, directory: Path) -> Path:
     return directory
 
 
-def about(number: int, x: float, percent: float, prime: bool = False) -> Judge:
+@curried
+def about(found: Counted, number: int, x: float, percent: float, prime: bool = False) -> Finding:
     """All four settings are near a percentage at x."""
-
-    def judge(found: Counted) -> Finding:
-        values = [found(number, s, prime)[x] for s in ALL]
-        shown = " ".join(f"{value:.3g}" for value in values)
-        return Finding(f"{shown} %", [abs(value / percent - 1) <= NEAR for value in values])
-
-    return judge
+    values = [found(number, s, prime)[x] for s in ALL]
+    shown = " ".join(f"{value:.3g}" for value in values)
+    return Finding(f"{shown} %", [abs(value / percent - 1) <= NEAR for value in values])
 
 
-def below(number: int, settings: tuple[int, ...], percent: float, prime: bool = False) -> Judge:
+@curried
+def below(
+    found: Counted, number: int, settings: tuple[int, ...], percent: float, prime: bool = False
+) -> Finding:
     """The highest point of these settings is below a percentage."""
-
-    def judge(found: Counted) -> Finding:
-        tops = [max(found(number, s, prime).values()) for s in settings]
-        shown = " ".join(f"{top:.3g}" for top in tops)
-        return Finding(f"at most {shown} %", [top < percent for top in tops])
-
-    return judge
+    tops = [max(found(number, s, prime).values()) for s in settings]
+    shown = " ".join(f"{top:.3g}" for top in tops)
+    return Finding(f"at most {shown} %", [top < percent for top in tops])
 
 
 def falls(found: Counted) -> Finding:
@@ -283,21 +278,18 @@ def falls(found: Counted) -> Finding:
     return Finding(f"{shown} %", [values == sorted(values, reverse=True) for values in curves])
 
 
-def threshold(setting: int, paper: float) -> Judge:
+@curried
+def threshold(found: Counted, setting: int, paper: float) -> Finding:
     """KS takes less than KS' from about this number of processes on."""
-
-    def judge(found: Counted) -> Finding:
-        ks, prime = found(3, setting), found(3, setting, prime=True)
-        sizes = [*ks]
-        lead = [ks[n] - prime[n] for n in sizes]
-        for i in range(1, len(sizes)):
-            if lead[i] < 0 <= lead[i - 1]:
-                share = lead[i - 1] / (lead[i - 1] - lead[i])
-                crossing = sizes[i - 1] + share * (sizes[i] - sizes[i - 1])
-                return Finding(f"n = {crossing:.0f}", [abs(crossing / paper - 1) <= NEAR])
-        return Finding(f"none from {sizes[0]:g} to {sizes[-1]:g}", [False])
-
-    return judge
+    ks, prime = found(3, setting), found(3, setting, prime=True)
+    sizes = [*ks]
+    lead = [ks[n] - prime[n] for n in sizes]
+    for i in range(1, len(sizes)):
+        if lead[i] < 0 <= lead[i - 1]:
+            share = lead[i - 1] / (lead[i - 1] - lead[i])
+            crossing = sizes[i - 1] + share * (sizes[i] - sizes[i - 1])
+            return Finding(f"n = {crossing:.0f}", [abs(crossing / paper - 1) <= NEAR])
+    return Finding(f"none from {sizes[0]:g} to {sizes[-1]:g}", [False])
 
 
 def levels_off(found: Counted) -> Finding:
@@ -307,45 +299,36 @@ def levels_off(found: Counted) -> Finding:
     return Finding(f"{shown} %", [v[0] < v[-1] < v[-2] * (1 + FLAT) for v in curves])
 
 
+@curried
 def constant(
-    number: int, settings: tuple[int, ...], since: float = 0, prime: bool = False
-) -> Judge:
+    found: Counted, number: int, settings: tuple[int, ...], since: float = 0, prime: bool = False
+) -> Finding:
     """The curve hardly leaves its mean."""
-
-    def judge(found: Counted) -> Finding:
-        spreads = []
-        for s in settings:
-            values = [v for x, v in found(number, s, prime).items() if x >= since]
-            spreads.append((max(values) - min(values)) / fmean(values))
-        shown = " ".join(f"{100 * spread:.0f}" for spread in spreads)
-        return Finding(f"within {shown} %", [spread <= FLAT for spread in spreads])
-
-    return judge
+    spreads = []
+    for s in settings:
+        values = [v for x, v in found(number, s, prime).items() if x >= since]
+        spreads.append((max(values) - min(values)) / fmean(values))
+    shown = " ".join(f"{100 * spread:.0f}" for spread in spreads)
+    return Finding(f"within {shown} %", [spread <= FLAT for spread in spreads])
 
 
-def falls_slightly(number: int) -> Judge:
+@curried
+def falls_slightly(found: Counted, number: int) -> Finding:
     """In the small systems KS takes a little less the more often messages are multicast."""
-
-    def judge(found: Counted) -> Finding:
-        curves = [[*found(number, s).values()] for s in (1, 4)]
-        shown = " ".join(f"{values[0]:.3g}→{values[-1]:.3g}" for values in curves)
-        return Finding(f"{shown} %", [SLIGHT * v[0] < v[-1] < v[0] for v in curves])
-
-    return judge
+    curves = [[*found(number, s).values()] for s in (1, 4)]
+    shown = " ".join(f"{values[0]:.3g}→{values[-1]:.3g}" for values in curves)
+    return Finding(f"{shown} %", [SLIGHT * v[0] < v[-1] < v[0] for v in curves])
 
 
-def prime_is_less(number: int, settings: tuple[int, ...]) -> Judge:
+@curried
+def prime_is_less(found: Counted, number: int, settings: tuple[int, ...]) -> Finding:
     """KS' takes less than KS everywhere."""
-
-    def judge(found: Counted) -> Finding:
-        tops = []
-        for s in settings:
-            ks, prime = found(number, s), found(number, s, prime=True)
-            tops.append(max(prime[x] / ks[x] for x in ks))
-        shown = " ".join(f"{top:.2f}" for top in tops)
-        return Finding(f"KS'/KS at most {shown}", [top < 1 for top in tops])
-
-    return judge
+    tops = []
+    for s in settings:
+        ks, prime = found(number, s), found(number, s, prime=True)
+        tops.append(max(prime[x] / ks[x] for x in ks))
+    shown = " ".join(f"{top:.2f}" for top in tops)
+    return Finding(f"KS'/KS at most {shown}", [top < 1 for top in tops])
 
 
 CLAIMS = (

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import tomli_w
 from rich.console import Console
 
-from scripts.reproductions import EXPERIMENTS, main, show_table, verdict
+from scripts.reproductions import EXPERIMENTS, curried, main, show_table, verdict
 from testbed.commands.sweep import draw
 from testbed.commands.terminal import progress_bar
 from testbed.errors import UserError
@@ -140,34 +140,30 @@ def figures_of(trends: pd.DataFrame, carried: pd.DataFrame, only_size: int) -> F
     return figures
 
 
-def less(key: str, data: int) -> Judge:
+@curried
+def less(case: Case, key: str, data: int) -> bool:
     """Overlay has less of it than Timestamp."""
-    return lambda case: case(key, "overlay", data) < case(key, case.timestamp, data)
+    return case(key, "overlay", data) < case(key, case.timestamp, data)
 
 
-def more(key: str, data: int) -> Judge:
+@curried
+def more(case: Case, key: str, data: int) -> bool:
     """Overlay has more of it than Timestamp."""
-    return lambda case: case(key, "overlay", data) > case(key, case.timestamp, data)
+    return case(key, "overlay", data) > case(key, case.timestamp, data)
 
 
-def grows(key: str, data: int) -> Judge:
+@curried
+def grows(case: Case, key: str, data: int) -> bool:
     """Timestamp's figure has grown since the next smaller system."""
-
-    def judge(case: Case) -> bool:
-        now = case(key, case.timestamp, data)
-        return all(now > case(key, case.timestamp, data, n) for n in case.smaller()[-1:])
-
-    return judge
+    now = case(key, case.timestamp, data)
+    return all(now > case(key, case.timestamp, data, n) for n in case.smaller()[-1:])
 
 
-def grows_when_carried(key: str) -> Judge:
+@curried
+def grows_when_carried(case: Case, key: str) -> bool:
     """Under a load that the links can carry, the figure has grown since the smallest system."""
-
-    def judge(case: Case) -> bool:
-        now = case(key, CARRIED, 0)
-        return all(now > case(key, CARRIED, 0, n) for n in case.smaller()[:1])
-
-    return judge
+    now = case(key, CARRIED, 0)
+    return all(now > case(key, CARRIED, 0, n) for n in case.smaller()[:1])
 
 
 def gap_shrinks(case: Case) -> bool:

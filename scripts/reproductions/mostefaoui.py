@@ -13,7 +13,6 @@ than at the earliest moment that causal order allows, as the oracle finds it.
 """
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -23,6 +22,7 @@ from scripts.reproductions import (
     Claim,
     Finding,
     Row,
+    curried,
     main,
     plot,
     run,
@@ -134,7 +134,6 @@ class Measured(NamedTuple):
 
 
 Found = dict[tuple[str, str, str], Measured]  # by panel, value and protocol
-Judge = Callable[[Found], Finding]
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -246,14 +245,11 @@ def lock_step(found: Found) -> Finding:
     return Finding(f"{its.resynchs_sent:g} resynchs, {its.added:g} ms added", not its.resynchs_sent)
 
 
-def lock_step_is_optimal(value: str) -> Judge:
+@curried
+def lock_step_is_optimal(found: Found, value: str) -> Finding:
     """In lock-step a message waits for nothing but what it depends on."""
-
-    def judge(found: Found) -> Finding:
-        added = found["synchrony", value, PLAIN].added
-        return Finding(f"{added:.2f} ms added", added == 0)
-
-    return judge
+    added = found["synchrony", value, PLAIN].added
+    return Finding(f"{added:.2f} ms added", added == 0)
 
 
 def nearer_to_optimal(found: Found) -> Finding:
@@ -263,14 +259,11 @@ def nearer_to_optimal(found: Found) -> Finding:
     return Finding(" ".join(f"{ms:.2f}" for ms in added) + " ms", added == sorted(added))
 
 
-def timer_saves(panel: str, factor: float) -> Judge:
+@curried
+def timer_saves(found: Found, panel: str, factor: float) -> Finding:
     """With the timer fewer resynchs are sent."""
-
-    def judge(found: Found) -> Finding:
-        plain, timer = (found[panel, ms, PLAIN].resynchs_sent for ms in ("0", f"{TIMER_MS:g}"))
-        return Finding(f"{plain:,.0f} → {timer:,.0f}", timer * factor <= plain)
-
-    return judge
+    plain, timer = (found[panel, ms, PLAIN].resynchs_sent for ms in ("0", f"{TIMER_MS:g}"))
+    return Finding(f"{plain:,.0f} → {timer:,.0f}", timer * factor <= plain)
 
 
 def timer_costs(found: Found) -> Finding:
@@ -279,18 +272,15 @@ def timer_costs(found: Found) -> Finding:
     return Finding(" ".join(f"{ms:.1f}" for ms in delays) + " ms", delays == sorted(delays))
 
 
-def trade_off(panel: str) -> Judge:
+@curried
+def trade_off(found: Found, panel: str) -> Finding:
     """M–R, resynchs included, takes fewer bytes than BSS somewhere, and delivers later everywhere."""
-
-    def judge(found: Found) -> Finding:
-        values = PANELS[panel].values
-        fewer = [v for v in values if found[panel, v, PLAIN].control < found[panel, v, BSS].control]
-        later = [found[panel, v, PLAIN].delay / found[panel, v, BSS].delay for v in values]
-        where = ", ".join(fewer) or "none"
-        words = f"fewer bytes at {where}; {min(later):.2f}–{max(later):.2f} × delay"
-        return Finding(words, bool(fewer) and min(later) > 1)
-
-    return judge
+    values = PANELS[panel].values
+    fewer = [v for v in values if found[panel, v, PLAIN].control < found[panel, v, BSS].control]
+    later = [found[panel, v, PLAIN].delay / found[panel, v, BSS].delay for v in values]
+    where = ", ".join(fewer) or "none"
+    words = f"fewer bytes at {where}; {min(later):.2f}–{max(later):.2f} × delay"
+    return Finding(words, bool(fewer) and min(later) > 1)
 
 
 CLAIMS = (

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from scripts.reproductions import Claim, Finding
+from scripts.reproductions import Claim, Finding, curried
 from scripts.reproductions.gidenstam.points import (
     ALL,
     FEW,
@@ -23,7 +23,6 @@ from scripts.reproductions.gidenstam.points import (
     curve,
 )
 
-Judge = Callable[[Found], Finding]
 ALIKE = 0.01  # if R² differs by less, neither curve fits better
 
 
@@ -64,62 +63,49 @@ def misfit(places: list[float], values: list[float], scale: Callable[[Any], Any]
     )
 
 
-def shape(label: str, key: str, logarithmic: bool) -> Judge:
+@curried
+def shape(found: Found, label: str, key: str, logarithmic: bool) -> Finding:
     """A logarithm fits the curve better than a line does, or the other way round."""
-
-    def judge(found: Found) -> Finding:
-        first, last = ends(found, FIG4, label, key)
-        places, values = curve(found, FIG4, label, key)
-        log, line = (misfit(places, values, scale) for scale in (np.log, lambda x: x))
-        words = f"{first:,.1f} → {last:,.1f}; R² {1 - log:.3f} over ln n, {1 - line:.3f} over n"
-        alike = abs(log - line) < ALIKE
-        return Finding(words, None if alike else (log < line) == logarithmic)
-
-    return judge
+    first, last = ends(found, FIG4, label, key)
+    places, values = curve(found, FIG4, label, key)
+    log, line = (misfit(places, values, scale) for scale in (np.log, lambda x: x))
+    words = f"{first:,.1f} → {last:,.1f}; R² {1 - log:.3f} over ln n, {1 - line:.3f} over n"
+    alike = abs(log - line) < ALIKE
+    return Finding(words, None if alike else (log < line) == logarithmic)
 
 
-def change(label: str, key: str, within: tuple[float, float], part: str = FIG4) -> Judge:
+@curried
+def change(
+    found: Found, label: str, key: str, within: tuple[float, float], part: str = FIG4
+) -> Finding:
     """The factor between the end and the beginning of a curve is within limits."""
-
-    def judge(found: Found) -> Finding:
-        first, last = ends(found, part, label, key)
-        least, most = within
-        factor = last / first
-        return Finding(f"{first:,.4g} → {last:,.4g} (× {factor:.2f})", least < factor <= most)
-
-    return judge
+    first, last = ends(found, part, label, key)
+    least, most = within
+    factor = last / first
+    return Finding(f"{first:,.4g} → {last:,.4g} (× {factor:.2f})", least < factor <= most)
 
 
-def nearly_all(scheme: str) -> Judge:
+@curried
+def nearly_all(found: Found, scheme: str) -> Finding:
     """At most one in two hundred deliveries is missing, at any load."""
-
-    def judge(found: Found) -> Finding:
-        most = max(curve(found, FIG5, scheme, "lost")[1])
-        return Finding(f"at most {most:.3f} % lost", most <= 0.5)
-
-    return judge
+    most = max(curve(found, FIG5, scheme, "lost")[1])
+    return Finding(f"at most {most:.3f} % lost", most <= 0.5)
 
 
-def rising(scheme: str) -> Judge:
+@curried
+def rising(found: Found, scheme: str) -> Finding:
     """There are more attempts with more load."""
-
-    def judge(found: Found) -> Finding:
-        attempts = curve(found, FIG5, scheme, "attempts")[1]
-        words = " ".join(f"{a:.0f}" for a in attempts)
-        return Finding(words, attempts == sorted(attempts))
-
-    return judge
+    attempts = curve(found, FIG5, scheme, "attempts")[1]
+    words = " ".join(f"{a:.0f}" for a in attempts)
+    return Finding(words, attempts == sorted(attempts))
 
 
-def success(scheme: str, low: bool) -> Judge:
+@curried
+def success(found: Found, scheme: str, low: bool) -> Finding:
     """Recoveries often fail where there is least to recover, or hardly ever under the highest load."""
-
-    def judge(found: Found) -> Finding:
-        rates = [rate for rate in curve(found, FIG5, scheme, "success")[1] if not math.isnan(rate)]
-        words = " ".join(f"{rate:.0f}" for rate in rates) + " %"
-        return Finding(words, rates[0] < 80 if low else rates[-1] > 90)
-
-    return judge
+    rates = [rate for rate in curve(found, FIG5, scheme, "success")[1] if not math.isnan(rate)]
+    words = " ".join(f"{rate:.0f}" for rate in rates) + " %"
+    return Finding(words, rates[0] < 80 if low else rates[-1] > 90)
 
 
 def tenth(found: Found) -> Finding:
@@ -145,16 +131,13 @@ def scaling(label: str) -> tuple[Claim[Found], ...]:
     )
 
 
-def against(one: str, other: str, key: str, at: slice, most: float) -> Judge:
+@curried
+def against(found: Found, one: str, other: str, key: str, at: slice, most: float) -> Finding:
     """One scheme of Fig. 5 has less than ``most`` times as much of something as another."""
-
-    def judge(found: Found) -> Finding:
-        ones, others = (curve(found, FIG5, scheme, key)[1][at] for scheme in (one, other))
-        ratios = [a / b for a, b in zip(ones, others, strict=True)]
-        words = "× " + " ".join(f"{ratio:.2f}" for ratio in ratios)
-        return Finding(words, max(ratios) < most)
-
-    return judge
+    ones, others = (curve(found, FIG5, scheme, key)[1][at] for scheme in (one, other))
+    ratios = [a / b for a, b in zip(ones, others, strict=True)]
+    words = "× " + " ".join(f"{ratio:.2f}" for ratio in ratios)
+    return Finding(words, max(ratios) < most)
 
 
 CLAIMS: tuple[Claim[Found], ...] = (
