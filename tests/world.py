@@ -11,7 +11,7 @@ say) is a log.
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from heapq import heapify, heappop, heappush
 from itertools import count
 from math import inf
@@ -77,12 +77,9 @@ class MemoryLog(Log):
         self.held.append((node, name, waits_for))
 
     @override
-    def crash(self, t: int, node: int) -> None:
-        self.events[node].append(Event("crash", t=t))
-
-    @override
-    def restart(self, t: int, node: int, incarnation: int) -> None:
-        self.events[node].append(Event("restart", t=t))
+    def note(self, t: int, node: int, event: str, facts: Mapping[str, Any]) -> None:
+        if event in ("crash", "restart"):
+            self.events[node].append(Event(event, t=t))
 
 
 class World(Runtime, Application, Generic[P]):
@@ -169,7 +166,7 @@ class World(Runtime, Application, Generic[P]):
         """A process is gone, with its timers; what it has sent is on its way."""
         if node not in self.dead:
             self.dead.add(node)
-            self.log.crash(self.now, node)
+            self.log.note(self.now, node, "crash", {})
             self.paused.pop(node, None)
             self.timers = {key: entry for key, entry in self.timers.items() if key[0] != node}
 
@@ -180,7 +177,7 @@ class World(Runtime, Application, Generic[P]):
         incarnation = self.protocols[node].place.incarnation + 1
         self.protocols[node] = self.make(self.place(node, len(self.nodes), incarnation))
         self.nodes[node] = self._node(self.protocols[node])
-        self.log.restart(self.now, node, incarnation)
+        self.log.note(self.now, node, "restart", {"incarnation": incarnation})
         if start:
             self.nodes[node].start(self.clock(node))
 

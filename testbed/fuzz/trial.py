@@ -66,24 +66,8 @@ class MemoryLog(Log):
             raise RunEnded
 
     @override
-    def leave(self, t: int, node: int) -> None:
-        self.events[node].append(Event("leave", t=t))
-
-    @override
-    def join(self, t: int, node: int) -> None:
-        self.events[node].append(Event("join", t=t))
-
-    @override
     def note(self, t: int, node: int, event: str, facts: Mapping[str, Any]) -> None:
-        self.events[node].append(Event(event, t=t, facts=facts))
-
-    @override
-    def crash(self, t: int, node: int) -> None:
-        self.events[node].append(Event("crash", t=t))
-
-    @override
-    def restart(self, t: int, node: int, incarnation: int) -> None:
-        self.events[node].append(Event("restart", t=t))
+        self.events[node].append(Event(event, t=t, facts=facts or None))
 
 
 def attempt(document: Document) -> Trial | None:

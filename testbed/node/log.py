@@ -37,21 +37,5 @@ class Log(Interface):
         return
 
     def note(self, t: int, node: int, event: str, facts: Mapping[str, Any]) -> None:
-        """The protocol reports an event of its own."""
-        return
-
-    def leave(self, t: int, node: int) -> None:
-        """The application has asked to be a member no longer."""
-        return
-
-    def join(self, t: int, node: int) -> None:
-        """The application has asked to be a member."""
-        return
-
-    def crash(self, t: int, node: int) -> None:
-        """The process is gone."""
-        return
-
-    def restart(self, t: int, node: int, incarnation: int) -> None:
-        """The process has started again, with no memory of its past."""
+        """Another event: "join", "leave", "crash", "restart", or one that a protocol reports."""
         return

@@ -137,13 +137,13 @@ class Node:
 
     def join(self, now: int) -> None:
         """The application wants to be a member."""
-        self.log.join(now, self.id)
+        self.log.note(now, self.id, "join", {})
         self._perform(self.protocol.join(now), now)
         self._catch_up(now)
 
     def leave(self, now: int) -> None:
         """The application wants to be a member no longer."""
-        self.log.leave(now, self.id)
+        self.log.note(now, self.id, "leave", {})
         self._perform(self.protocol.leave(now), now)
 
     def _catch_up(self, now: int) -> None:

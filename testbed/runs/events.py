@@ -101,22 +101,6 @@ class EventLog(Log):
         )
 
     @override
-    def crash(self, t: int, node: int) -> None:
-        self._add(f'{{"t":{t},"node":{node},"event":"crash"}}\n')
-
-    @override
-    def restart(self, t: int, node: int, incarnation: int) -> None:
-        self._add(f'{{"t":{t},"node":{node},"event":"restart","incarnation":{incarnation}}}\n')
-
-    @override
-    def leave(self, t: int, node: int) -> None:
-        self._add(f'{{"t":{t},"node":{node},"event":"leave"}}\n')
-
-    @override
-    def join(self, t: int, node: int) -> None:
-        self._add(f'{{"t":{t},"node":{node},"event":"join"}}\n')
-
-    @override
     def note(self, t: int, node: int, event: str, facts: Mapping[str, Any]) -> None:
         line = {"t": t, "node": node, "event": event, **facts}
         self._add(json.dumps(line, separators=(",", ":")) + "\n")

@@ -156,7 +156,7 @@ def test_a_live_log_is_whole_without_being_closed_and_goes_on(tmp_path: Path) ->
         file.write('{"t":3,"node":0,"ev')
     cut_half_line(path)
     with LiveLog(path, counters) as more:
-        more.crash(4, 0)
+        more.note(4, 0, "crash", {})
     place = path.stat().st_size
     with LiveLog(path, counters) as more:
         more.deliver(5, 0, 1, 3)

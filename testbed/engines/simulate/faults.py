@@ -46,7 +46,7 @@ class SimulatedFaults(Actuator):
         self.network.receivers[node] = _to_nobody
         self.simulation.dead.add(node)
         self.simulation.meter.counted["crashes"] += 1
-        self.simulation.log.crash(self.scheduler.now, node)
+        self.simulation.log.note(self.scheduler.now, node, "crash", {})
 
     @override
     def start(self, node: int) -> None:
@@ -56,7 +56,7 @@ class SimulatedFaults(Actuator):
         fresh = simulation.nodes[node] = simulation.node(node, incarnation)
         simulation.dead.discard(node)
         simulation.meter.counted["restarts"] += 1
-        simulation.log.restart(now, node, incarnation)
+        simulation.log.note(now, node, "restart", {"incarnation": incarnation})
         self._connect(node)
         fresh.start(now)
 
@@ -116,9 +116,7 @@ class _Watched:
     """A node's log that tells how many deliveries have been written to it."""
 
     def __init__(self, log: Log, tell: Callable[[int], None]) -> None:
-        self.send, self.hold = log.send, log.hold
-        self.join, self.leave, self.note = log.join, log.leave, log.note
-        self.crash, self.restart = log.crash, log.restart
+        self.send, self.hold, self.note = log.send, log.hold, log.note
         self._deliver, self._tell = log.deliver, tell
         self._count = 0
 

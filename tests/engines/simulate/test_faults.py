@@ -274,7 +274,7 @@ def test_one_that_starts_again_has_new_names_and_takes_part(channel: str) -> Non
     object.__setattr__(what, "protocol", Reborn)
     verdict, simulation, log = judged(what)
     assert verdict.ok, verdict.explain()
-    restart = log.events[1].index(Event("restart", t=7 * MS))
+    restart = log.events[1].index(Event("restart", t=7 * MS, facts={"incarnation": 1}))
     sent = [event.seq for event in log.events[1][restart:] if event.event == "send"]
     assert sent == list(range((1 << SEQUENCE_BITS) + 1, (1 << SEQUENCE_BITS) + 1 + len(sent)))
     assert sent

@@ -141,7 +141,7 @@ class Supervisor:
         meter.counted["crashes"] += 1
         self._killed.append({"meter": meter.to_json(), "sent": asdict(Sent()), "malformed": 0})
         with self._event_log(node) as log:
-            log.crash(self.now(), node)
+            log.note(self.now(), node, "crash", {})
 
     def restart(self, node: int) -> None:
         """Start a host again, in its next incarnation; it sends what is still to be sent."""
@@ -150,7 +150,7 @@ class Supervisor:
         host.meter.counted["restarts"] += 1
         self.hosts[node] = host
         with self._event_log(node) as log:
-            log.restart(self.now(), node, incarnation)
+            log.note(self.now(), node, "restart", {"incarnation": incarnation})
         self._begun[node] = self.directory.event_log(node).stat().st_size
         child = self.children[node] = self._fork(host)
         self._answer(child)
