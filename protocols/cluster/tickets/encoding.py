@@ -1,12 +1,12 @@
 """The encoding of the cluster management's messages: control information in 4-byte words.
 
-A message lists its fields and their forms, in order. A number or a process is one word, and the
-largest word stands for no process; a list is its length and then its items.
+A message is its fields in order, each in the form that follows from its type. A number or a process is
+one word, and the largest word stands for no process; a tuple is its length and then its items.
 """
 
 import struct
 from collections.abc import Iterator
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple, get_args, get_origin
 
 from typing_extensions import override
 
@@ -88,13 +88,32 @@ class Record(Form):
 
 
 NUMBER, PROCESS, MAYBE = Form(), Process(), Maybe()
+ProcessId = Annotated[int, PROCESS]
+ProcessOrNone = Annotated[int | None, MAYBE]
+
+
+def form_of(kind: Any) -> Form:
+    """The form of a type: of a number, as the type itself says, of a tuple, or of a named tuple."""
+    if kind is int:
+        return NUMBER
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        form: Form = arguments[1]
+        return form
+    if origin is tuple:
+        return Many(form_of(arguments[0]))
+    return Record(kind, *map(form_of, kind.__annotations__.values()))
 
 
 class WordMessage(Message):
-    """A message whose control information is a sequence of fields with forms."""
+    """A message whose control information is its own fields, each in its form."""
 
     __slots__ = ()
     forms: ClassVar[dict[str, Form]] = {}
+
+    def __init_subclass__(cls) -> None:
+        own = {name: kind for name, kind in cls.__annotations__.items() if name != "kind"}
+        cls.forms = {name: form_of(kind) for name, kind in own.items()}
 
     def _words(self) -> list[int]:
         return [w for name, form in self.forms.items() for w in form.put(getattr(self, name))]

@@ -1,46 +1,41 @@
 """The messages of Algorithm 1; their names are the paper's."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from .encoding import MAYBE, NUMBER, PROCESS, Form, Many, Record, WordMessage
+from .encoding import ProcessId, ProcessOrNone, WordMessage
 
-CView = tuple[int | None, ...]
+CView = tuple[ProcessOrNone, ...]
 
 
 class RingMember(NamedTuple):
     """A process as the owner of a ticket; ``number`` tells its ownerships of it apart."""
 
-    process: int
+    process: ProcessId
     ticket: int
     number: int
 
 
-RING_MEMBER = Record(RingMember, PROCESS, NUMBER, NUMBER)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CJoin(WordMessage):
     """CJOIN: I want a ticket. ``number`` tells a process's requests apart."""
 
-    number: int = field(kw_only=True)
+    number: int
 
     kind: ClassVar[int] = 32
-    forms: ClassVar[dict[str, Form]] = {"number": NUMBER}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Reject(WordMessage):
     """REJECT: no ticket here; ``view`` says who may have one, unless I am no coordinator."""
 
-    number: int = field(kw_only=True)
-    view: CView = field(kw_only=True)
+    number: int
+    view: CView
 
     kind: ClassVar[int] = 33
-    forms: ClassVar[dict[str, Form]] = {"number": NUMBER, "view": Many(MAYBE)}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class AckCJoin(WordMessage):
     """ACKCJOIN: your ticket and your successor.
 
@@ -48,58 +43,47 @@ class AckCJoin(WordMessage):
     one down.
     """
 
-    ticket: int = field(kw_only=True)
-    successor: RingMember = field(kw_only=True)
-    lasts: tuple[int, ...] = field(kw_only=True)
-    view: CView = field(kw_only=True)
+    ticket: int
+    successor: RingMember
+    lasts: tuple[int, ...]
+    view: CView
 
     kind: ClassVar[int] = 34
-    forms: ClassVar[dict[str, Form]] = {
-        "ticket": NUMBER,
-        "successor": RING_MEMBER,
-        "lasts": Many(NUMBER),
-        "view": Many(MAYBE),
-    }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class NewSucc(WordMessage):
     """NEWSUCC: you are my successor now."""
 
     kind: ClassVar[int] = 35
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class AckSucc(WordMessage):
     """ACKSUCC: you are my predecessor now."""
 
     kind: ClassVar[int] = 36
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Linked(WordMessage):
     """LINKED, which the paper lacks: my successor knows me, you may serve the next request."""
 
     kind: ClassVar[int] = 37
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CLeave(WordMessage):
     """CLEAVE: take over my tickets, which were used as far as ``lasts``, and my successor."""
 
-    leaver: RingMember = field(kw_only=True)
-    successor: RingMember = field(kw_only=True)
-    lasts: tuple[int, ...] = field(kw_only=True)
+    leaver: RingMember
+    successor: RingMember
+    lasts: tuple[int, ...]
 
     kind: ClassVar[int] = 38
-    forms: ClassVar[dict[str, Form]] = {
-        "leaver": RING_MEMBER,
-        "successor": RING_MEMBER,
-        "lasts": Many(NUMBER),
-    }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class AckCLeave(WordMessage):
     """ACKCLEAVE: you have left."""
 
