@@ -57,25 +57,17 @@ class Size(NamedTuple):
     empty: int
 
 
+@dataclass(slots=True, eq=False)
 class KSLog:
     """What may be undelivered where: each sender's newest entry, and its older ones with Dests.
 
     A log is immutable, so that logs may share their parts.
     """
 
-    __slots__ = ("_size", "dests", "newest", "older")
-
-    def __init__(
-        self,
-        newest: list[int],
-        dests: list[Dests],
-        older: dict[int, Entries],
-        size: Size | None = None,
-    ) -> None:
-        self.newest = newest  # the clock, 0 if no message of that sender is known
-        self.dests = dests
-        self.older = older  # of the senders that have any
-        self._size = size  # if it has been counted
+    newest: list[int]  # the clock, 0 if no message of that sender is known
+    dests: list[Dests]
+    older: dict[int, Entries]  # of the senders that have any
+    _size: Size | None = None  # if it has been counted
 
     @property
     def size(self) -> Size:

@@ -154,22 +154,16 @@ class Round(NamedTuple):
     dropped: int
 
 
+@dataclass(eq=False)
 class PrCast:
     """One process of the gossip layer; the protocol above sends and receives its messages."""
 
-    def __init__(
-        self,
-        me: int,
-        view: FullView | PartialView,
-        settings: GossipSettings,
-        gossip: type[Gossip] = Gossip,
-    ) -> None:
-        self.me = me
-        self.view = view
-        self.settings = settings
-        self.gossip = gossip
-        self.buffer: dict[MessageId, Ball] = {}
-        self.history: OrderedDict[MessageId, None] = OrderedDict()
+    me: int
+    view: FullView | PartialView
+    settings: GossipSettings
+    gossip: type[Gossip] = Gossip
+    buffer: dict[MessageId, Ball] = field(default_factory=dict)
+    history: OrderedDict[MessageId, None] = field(default_factory=OrderedDict)
 
     def multicast(self, event: Message) -> None:
         """Spread an event from the next round on."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Protocol as Interface
 
@@ -29,7 +30,6 @@ from testbed.protocols import (
     SetTimer,
 )
 from testbed.topologies import Groups
-from testbed.workloads import NO_GROUPS
 
 _CARRIERS = (Send, Multicast, Deliver)
 
@@ -60,43 +60,25 @@ class Application(Interface):
         """The destinations of that answer, or None for all."""
 
 
+@dataclass(slots=True, eq=False)
 class Node:
     """Drives one protocol instance."""
 
-    __slots__ = (
-        "backlog",
-        "groups",
-        "held",
-        "id",
-        "log",
-        "meter",
-        "multicasts",
-        "processes",
-        "protocol",
-        "runtime",
-        "workload",
-    )
+    protocol: Protocol
+    workload: Application
+    runtime: Runtime
+    log: Log
+    meter: Meter
+    groups: Groups = field(default_factory=dict)
+    id: int = field(init=False)
+    processes: int = field(init=False)
+    multicasts: int = field(init=False)
+    held: set[MessageId] = field(default_factory=set)
+    backlog: deque[tuple[bytes, frozenset[int] | None]] = field(default_factory=deque)
 
-    def __init__(
-        self,
-        protocol: Protocol,
-        workload: Application,
-        runtime: Runtime,
-        log: Log,
-        meter: Meter,
-        groups: Groups = NO_GROUPS,
-    ) -> None:
-        self.protocol = protocol
-        self.id = protocol.me
-        self.processes = protocol.place.processes
-        self.workload = workload
-        self.runtime = runtime
-        self.log = log
-        self.meter = meter
-        self.groups = groups
-        self.multicasts = protocol.place.base
-        self.held: set[MessageId] = set()
-        self.backlog: deque[tuple[bytes, frozenset[int] | None]] = deque()
+    def __post_init__(self) -> None:
+        place = self.protocol.place
+        self.id, self.processes, self.multicasts = place.me, place.processes, place.base
 
     def multicast(self, payload: bytes, now: int, to: frozenset[int] | None = None) -> None:
         """The application sends to these processes, or to all; it waits while its channel is full."""

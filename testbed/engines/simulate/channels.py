@@ -60,6 +60,4 @@ class Channels(SimulatedNetwork):
             hop.link.delay = arrival - now
             self.scheduler.transmit(hop, packet, now)
 
-    def multicast(self, sender: int, peers: tuple[int, ...], message: Message) -> None:
-        """The network has no trees: it copies."""
-        self.unicast(sender, peers, message)
+    multicast = unicast  # the network has no trees: it copies

@@ -20,6 +20,7 @@ import gc
 import random
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from heapq import heapify, heappop, heappush, heapreplace
 
@@ -32,20 +33,16 @@ LINK_BITS = 24
 LINK_MASK = (1 << LINK_BITS) - 1
 
 
+@dataclass(slots=True, eq=False)
 class Packet:
     """One fragment of a message on its way; shared by all links that it crosses."""
 
-    __slots__ = ("copy", "fragment", "fragments", "message", "sender", "size")
-
-    def __init__(
-        self, message: Message, sender: int, size: int, fragment: int, fragments: int, copy: int
-    ) -> None:
-        self.message = message
-        self.sender = sender
-        self.size = size
-        self.fragment = fragment
-        self.fragments = fragments
-        self.copy = copy
+    message: Message
+    sender: int
+    size: int
+    fragment: int
+    fragments: int
+    copy: int
 
 
 class Transmission(dict[int, int]):
@@ -59,56 +56,35 @@ class Transmission(dict[int, int]):
         return time
 
 
+@dataclass(slots=True, eq=False)
 class Link:
     """One direction of a link, and what is counted on it."""
 
-    __slots__ = (
-        "condition",
-        "delay",
-        "dropped",
-        "duplicated",
-        "flight",
-        "free_at",
-        "head",
-        "limit",
-        "longest",
-        "loss",
-        "lost",
-        "nominal",
-        "number",
-        "packets",
-        "tail",
-        "time",
-        "transmission",
-        "waiting",
-    )
+    number: int
+    tail: int
+    head: int
+    delay: int
+    transmission: Transmission
+    limit: int  # packets that may wait; 0 is no limit
+    loss: float
+    nominal: Transmission = field(init=False)
+    condition: Condition | None = None  # if there is anything unusual
+    free_at: int = 0
+    flight: deque[tuple[int, Hop, Packet]] = field(default_factory=deque)
+    waiting: deque[int] = field(default_factory=deque)  # when those that wait will start, or have
+    longest: int = 0
+    packets: int = 0
+    time: int = 0  # packets × nanoseconds that they spent waiting and on the link
+    dropped: int = 0
+    lost: int = 0
+    duplicated: int = 0
 
-    def __init__(
-        self,
-        number: int,
-        tail: int,
-        head: int,
-        delay: int,
-        transmission: Transmission,
-        limit: int,
-        loss: float,
-    ) -> None:
-        if not 0 < number <= LINK_MASK:
-            raise ValueError(f"links are numbered from 1 to {LINK_MASK}, not {number}")
-        self.number = number
-        self.tail, self.head = tail, head
-        self.delay = delay
-        self.transmission = self.nominal = transmission
-        self.limit = limit  # packets that may wait; 0 is no limit
-        self.loss = loss
-        self.condition = Condition(loss=loss) if loss else None  # if there is anything unusual
-        self.free_at = 0
-        self.flight: deque[tuple[int, Hop, Packet]] = deque()
-        self.waiting: deque[int] = deque()  # when those that wait will start; some may have
-        self.longest = 0
-        self.packets = 0
-        self.time = 0  # packets × nanoseconds that they spent waiting and on the link
-        self.dropped = self.lost = self.duplicated = 0
+    def __post_init__(self) -> None:
+        if not 0 < self.number <= LINK_MASK:
+            raise ValueError(f"links are numbered from 1 to {LINK_MASK}, not {self.number}")
+        self.nominal = self.transmission
+        if self.loss:
+            self.condition = Condition(loss=self.loss)
 
     def queue(self, now: int) -> int:
         """How many packets wait for their turn."""
@@ -139,13 +115,11 @@ class Hop:
         self.receivers: int = receives + sum(hop.receivers for hop in onward)
 
 
+@dataclass(slots=True, eq=False)
 class Call:
     """Something to be done at a time, unless it is cancelled before."""
 
-    __slots__ = ("do",)
-
-    def __init__(self, do: Callable[[], None]) -> None:
-        self.do: Callable[[], None] | None = do
+    do: Callable[[], None] | None
 
     def cancel(self) -> None:
         """It shall not be done; time does not wait for it either."""
