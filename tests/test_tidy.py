@@ -16,7 +16,6 @@ CALLED = {
     "Ryu": "OFP_VERSIONS switch_comes_or_goes port_changes rules_are_in_place switch_refuses",
     "Spark": "partitions",
     "ctypes": "_fields_",
-    "getattr, by the name of a layer": "has_link has_ip has_udp has_wire",
     "tests, which must find what is broken in them": "Reset BROKEN_RINGS",
 }
 Definition = ast.FunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign

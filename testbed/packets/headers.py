@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from socket import IPPROTO_UDP
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from testbed.protocols.wire import HEADER, MAGIC, VERSION, Header
 Columns = dict[str, "np.ma.MaskedArray[Any, Any]"]
 Rows = NDArray[np.void]
 Flags = NDArray[np.bool_]
+Offsets = NDArray[np.int64]
 
 LINKTYPE_ETHERNET, LINKTYPE_LINUX_SLL, LINKTYPE_LINUX_SLL2 = 1, 113, 276
 PAD = 256  # bytes: more than all headers of a packet together, the wire format's included
@@ -77,50 +79,56 @@ def _wire_layout() -> np.dtype[Any]:
 WIRE_HEADER = _wire_layout()
 
 
-def rows(data: bytearray, at: NDArray[np.int64], layout: np.dtype[Any]) -> Rows:
+def rows(data: bytearray, at: Offsets, layout: np.dtype[Any]) -> Rows:
     """The headers at these offsets, as one array."""
     everywhere = np.ndarray(len(data) - layout.itemsize + 1, f"V{layout.itemsize}", data, 0, (1,))
     return everywhere[at].view(layout)
 
 
+class Layer(NamedTuple):
+    """The headers of one layer, where they begin, and which were captured as a whole."""
+
+    header: Rows
+    at: Offsets
+    there: Flags
+
+
+@dataclass
 class Headers:
     """The headers of a block of packets, layer by layer."""
 
-    def __init__(
-        self,
-        data: bytearray,
-        at: NDArray[np.int64],
-        record: np.dtype[Any],
-        nanoseconds: int,
-        link_type: LinkType,
-        lost: NDArray[np.int64],
-    ) -> None:
-        self.data = data
-        self.nanoseconds = nanoseconds
-        self.lost = lost
-        self.layout = link_type.header
-        self.record = rows(data, at, record)
-        self._frame_at = at + record.itemsize
-        self._captured = self._frame_at + self.record["captured"]
-
-    def _there(self, at: NDArray[np.int64], layout: np.dtype[Any]) -> Flags:
-        there: Flags = at + layout.itemsize <= self._captured
-        return there
+    data: bytearray
+    at: Offsets  # of the packets' records
+    record_layout: np.dtype[Any]
+    nanoseconds: int
+    link_type: LinkType
+    lost: Offsets
 
     @cached_property
-    def link(self) -> Rows:
+    def record(self) -> Rows:
+        """The headers that the capture gives its packets."""
+        return rows(self.data, self.at, self.record_layout)
+
+    @cached_property
+    def _captured(self) -> Offsets:
+        """Where what was captured of each packet ends."""
+        captured: Offsets = self.at + self.record_layout.itemsize + self.record["captured"]
+        return captured
+
+    def _layer(self, header: Rows, at: Offsets, is_such: Flags | bool = True) -> Layer:
+        return Layer(header, at, is_such & (at + header.itemsize <= self._captured))
+
+    @cached_property
+    def link(self) -> Layer:
         """The link-layer header."""
-        return rows(self.data, self._frame_at, self.layout)
+        at = self.at + self.record_layout.itemsize
+        return self._layer(rows(self.data, at, self.link_type.header), at)
 
     @cached_property
-    def has_link(self) -> Flags:
-        """Whether the link-layer header was captured as a whole."""
-        return self._there(self._frame_at, self.layout)
-
-    @cached_property
-    def _ip(self) -> tuple[Rows, NDArray[np.int64], Flags]:
-        protocol = self.link["protocol"]
-        at = self._frame_at + self.layout.itemsize
+    def ip(self) -> Layer:
+        """The IPv4 header."""
+        link, at, _ = self.link
+        protocol, at = link["protocol"], at + link.itemsize
         tagged = np.flatnonzero(protocol == ETHERTYPE_VLAN)
         if len(tagged):
             protocol = protocol.copy()
@@ -128,75 +136,50 @@ class Headers:
             at[tagged] += 4
         header = rows(self.data, at, IP_HEADER)
         is_ip = (protocol == ETHERTYPE_IPV4) & (header["version"] - np.uint8(0x45) <= 0x0A)
-        return header, at, is_ip & self._there(at, IP_HEADER)
-
-    @property
-    def ip(self) -> Rows:
-        """The IPv4 header."""
-        return self._ip[0]
-
-    @property
-    def has_ip(self) -> Flags:
-        """Whether the packet is IPv4 and its header was captured as a whole."""
-        return self._ip[2]
+        return self._layer(header, at, is_ip)
 
     @cached_property
-    def _udp(self) -> tuple[Rows, NDArray[np.int64], Flags]:
-        header, at, is_ip = self._ip
+    def udp(self) -> Layer:
+        """The UDP header, of the first or only fragment."""
+        header, at, is_ip = self.ip
         ip_bytes = (header["version"] & np.uint8(15)).astype(np.int64) * 4
         at = at + ip_bytes
         is_udp = is_ip & (header["protocol"] == IPPROTO_UDP) & (header["fragment"] & 0x1FFF == 0)
         is_udp &= header["length"] >= ip_bytes + UDP_HEADER.itemsize
-        return rows(self.data, at, UDP_HEADER), at, is_udp & self._there(at, UDP_HEADER)
-
-    @property
-    def udp(self) -> Rows:
-        """The UDP header."""
-        return self._udp[0]
-
-    @property
-    def has_udp(self) -> Flags:
-        """Whether this is UDP, the first or only fragment, and its header was captured as a whole."""
-        return self._udp[2]
+        return self._layer(rows(self.data, at, UDP_HEADER), at, is_udp)
 
     @cached_property
-    def _wire(self) -> tuple[Rows, Flags]:
-        udp, at, is_udp = self._udp
+    def wire(self) -> Layer:
+        """The header of the testbed's wire format."""
+        udp, at, is_udp = self.udp
         at = at + UDP_HEADER.itemsize
         header = rows(self.data, at, WIRE_HEADER)
         ours = is_udp & (header["magic"] == MAGIC) & (header["version"] == VERSION)
         ours &= udp["length"] >= UDP_HEADER.itemsize + WIRE_HEADER.itemsize
         ours &= header["control_size"] <= CONTROL_MOST
-        return header, ours & self._there(at, WIRE_HEADER)
-
-    @property
-    def wire(self) -> Rows:
-        """The header of the testbed's wire format."""
-        return self._wire[0]
-
-    @property
-    def has_wire(self) -> Flags:
-        """Whether the datagram is a message of the testbed, its header captured as a whole."""
-        return self._wire[1]
+        return self._layer(header, at, ours)
 
     def column(self, name: str) -> np.ma.MaskedArray[Any, Any]:
         """The values of one of ``COLUMNS``; nulls are masked."""
         column = COLUMNS[name]
-        if column.layer == "link" and name not in (self.layout.names or ()):
-            return np.ma.MaskedArray(np.zeros(len(self.lost), column.type), True)
-        values = column.get(self).astype(column.type, copy=False)
         if column.layer is None:
-            return np.ma.MaskedArray(values)
-        return np.ma.MaskedArray(values, ~getattr(self, f"has_{column.layer}"))
+            return np.ma.MaskedArray(column.get(self).astype(column.type, copy=False))
+        header, _, there = getattr(self, column.layer)
+        if column.layer == "link" and name not in header.dtype.names:
+            return np.ma.MaskedArray(np.zeros(len(self.lost), column.type), True)
+        return np.ma.MaskedArray(column.get(header).astype(column.type, copy=False), ~there)
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column's type, the header without which it is null, and how to compute its values."""
+    """A column's type, the layer without whose header it is null, and how to compute its values.
+
+    They are computed from the headers of that layer, or from all.
+    """
 
     type: DTypeLike
     layer: str | None
-    get: Callable[[Headers], NDArray[Any]]
+    get: Callable[[Any], NDArray[Any]]
 
 
 def _time(headers: Headers) -> NDArray[np.int64]:
@@ -207,29 +190,29 @@ def _time(headers: Headers) -> NDArray[np.int64]:
 
 COLUMNS = {
     "time": Column(np.int64, None, _time),
-    "interface": Column(np.int32, "link", lambda h: h.link["interface"]),
-    "direction": Column(np.int16, "link", lambda h: h.link["direction"]),
+    "interface": Column(np.int32, "link", itemgetter("interface")),
+    "direction": Column(np.int16, "link", itemgetter("direction")),
     "length": Column(np.int32, None, lambda h: h.record["length"]),
     "captured": Column(np.int32, None, lambda h: h.record["captured"]),
-    "ip_length": Column(np.int32, "ip", lambda h: h.ip["length"]),
-    "source_ip": Column(np.int64, "ip", lambda h: h.ip["source"]),
-    "destination_ip": Column(np.int64, "ip", lambda h: h.ip["destination"]),
-    "ip_protocol": Column(np.int16, "ip", lambda h: h.ip["protocol"]),
-    "identification": Column(np.int32, "ip", lambda h: h.ip["identification"]),
+    "ip_length": Column(np.int32, "ip", itemgetter("length")),
+    "source_ip": Column(np.int64, "ip", itemgetter("source")),
+    "destination_ip": Column(np.int64, "ip", itemgetter("destination")),
+    "ip_protocol": Column(np.int16, "ip", itemgetter("protocol")),
+    "identification": Column(np.int32, "ip", itemgetter("identification")),
     "fragment_offset": Column(
-        np.int32, "ip", lambda h: (h.ip["fragment"] & 0x1FFF).astype(np.int32) * 8
+        np.int32, "ip", lambda ip: (ip["fragment"] & 0x1FFF).astype(np.int32) * 8
     ),
-    "more_fragments": Column(np.bool_, "ip", lambda h: h.ip["fragment"] & 0x2000 != 0),
-    "source_port": Column(np.int32, "udp", lambda h: h.udp["source"]),
-    "destination_port": Column(np.int32, "udp", lambda h: h.udp["destination"]),
-    "wire_protocol": Column(np.int16, "wire", lambda h: h.wire["protocol"]),
-    "kind": Column(np.int16, "wire", lambda h: h.wire["kind"]),
-    "channel_words": Column(np.int16, "wire", lambda h: h.wire["channel_words"]),
-    "group": Column(np.int32, "wire", lambda h: h.wire["group"]),
-    "run": Column(np.int64, "wire", lambda h: h.wire["run"]),
-    "source": Column(np.int32, "wire", lambda h: h.wire["source"]),
-    "seq": Column(np.int64, "wire", lambda h: h.wire["seq"]),
-    "sent_at": Column(np.int64, "wire", lambda h: h.wire["sent_at"]),
-    "control": Column(np.int32, "wire", lambda h: h.wire["control_size"]),
+    "more_fragments": Column(np.bool_, "ip", lambda ip: ip["fragment"] & 0x2000 != 0),
+    "source_port": Column(np.int32, "udp", itemgetter("source")),
+    "destination_port": Column(np.int32, "udp", itemgetter("destination")),
+    "wire_protocol": Column(np.int16, "wire", itemgetter("protocol")),
+    "kind": Column(np.int16, "wire", itemgetter("kind")),
+    "channel_words": Column(np.int16, "wire", itemgetter("channel_words")),
+    "group": Column(np.int32, "wire", itemgetter("group")),
+    "run": Column(np.int64, "wire", itemgetter("run")),
+    "source": Column(np.int32, "wire", itemgetter("source")),
+    "seq": Column(np.int64, "wire", itemgetter("seq")),
+    "sent_at": Column(np.int64, "wire", itemgetter("sent_at")),
+    "control": Column(np.int32, "wire", itemgetter("control_size")),
     "lost_bytes": Column(np.int64, None, lambda h: h.lost),
 }
