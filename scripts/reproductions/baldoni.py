@@ -18,22 +18,12 @@ from math import ceil
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scripts.reproductions import (
-    EXPERIMENTS,
-    Claim,
-    Finding,
-    Row,
-    curried,
-    main,
-    plot,
-    run,
-    show_claims,
-    show_table,
-)
+from scripts import reproductions as shared
+from scripts.reproductions import Claim, Finding, Row, curried
 from testbed.experiment import Experiment, parse, read_document
 from testbed.report.style import draw_curve
 
-FILE = EXPERIMENTS / "baldoni.toml"
+FILE = shared.EXPERIMENTS / "baldoni.toml"
 SIZES = (8, 16, 32, 64, 128, 256)
 LEVELS = (2, 3, 4)
 DAISIES = {levels: f"daisy, {levels} levels" for levels in LEVELS}
@@ -79,11 +69,11 @@ def reproduce(options: Namespace) -> None:
     """Run all points, show what was measured, judge the claims and draw the plot."""
     points = [(name, nodes) for name in CURVES for nodes in sorted(set(options.sizes))]
     points += [(name, VARIED) for name in VARIANTS]
-    rows = run({point: [experiment(*point, options)] for point in points}, options, work)
+    rows = shared.run({point: [experiment(*point, options)] for point in points}, options, work)
     found = {point: measured(row, daisy=point[0] not in OTHERS) for point, (row,) in rows.items()}
     print(f"{options.messages} messages a run")
     show(found)
-    show_claims(("the paper",), CLAIMS, found)
+    shared.show_claims(("the paper",), CLAIMS, found)
     show_variants(found)
     print(f"figures: {draw(found, options.runs / 'baldoni')}")
 
@@ -217,7 +207,7 @@ def show(found: Found) -> None:
             values = (getattr(found[name, nodes], key) for nodes in sizes(found))
             rows.append([label, name, *map(form.format, values)])
             label = ""
-    show_table(("", "processes", *map(str, sizes(found))), rows, words=2)
+    shared.show_table(("", "processes", *map(str, sizes(found))), rows, words=2)
 
 
 def show_variants(found: Found) -> None:
@@ -226,13 +216,13 @@ def show_variants(found: Found) -> None:
         [name, *(form.format(getattr(found[name, VARIED], key)) for _, key, form in COMPARED)]
         for name in VARIANTS
     ]
-    show_table((f"{VARIED} processes, 2 levels", *(label for label, _, _ in COMPARED)), rows)
+    shared.show_table((f"{VARIED} processes, 2 levels", *(label for label, _, _ in COMPARED)), rows)
 
 
 def draw(found: Found, directory: Path) -> Path:
     """Plot control information and delay against the number of processes."""
     places = sizes(found)
-    with plot(directory, "control-and-delay", 0.45, 1, 2) as panels:
+    with shared.plot(directory, "control-and-delay", 0.45, 1, 2) as panels:
         shown = (("control", "control (bytes a copy)"), ("delay", "delay (ms)"))
         for axes, (key, label) in zip(panels, shown, strict=True):
             for index, name in enumerate(CURVES):
@@ -245,4 +235,4 @@ def draw(found: Found, directory: Path) -> Path:
 
 
 if __name__ == "__main__":
-    main("baldoni", __doc__, add_options, reproduce)
+    shared.main("baldoni", __doc__, add_options, reproduce)

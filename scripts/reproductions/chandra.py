@@ -22,23 +22,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from scripts.reproductions import (
-    EXPERIMENTS,
-    Claim,
-    Finding,
-    Row,
-    curried,
-    main,
-    plot,
-    run,
-    show_claims,
-    show_table,
-)
+from scripts import reproductions as shared
+from scripts.reproductions import Claim, Finding, Row, curried
 from testbed.experiment import Experiment, read_document
 from testbed.experiment.expand import expand
 from testbed.report.style import draw_curve
 
-FILE = EXPERIMENTS / "chandra.toml"
+FILE = shared.EXPERIMENTS / "chandra.toml"
 NEAR = 0.25  # how far from "about" a percentage may be, relative to it
 SLIGHT = 0.8  # what a slight fall leaves of a percentage
 FLAT = 0.15  # how far a constant curve may leave its mean, up and down together
@@ -159,7 +149,7 @@ def reproduce(options: Namespace) -> None:
         for x in values(number, which, options)
     }
     curves: Curves = {}
-    for (number, which, x), rows in run(points, options, integers).items():
+    for (number, which, x), rows in shared.run(points, options, integers).items():
         for name, percentage in percentages(rows).items():
             curves.setdefault((number, which, name), {})[x] = percentage
     print(
@@ -170,7 +160,7 @@ def reproduce(options: Namespace) -> None:
         show(number, curves)
     for counting in COUNTINGS:
         title = f"What the paper says, counting {counting.ks}; {counting.ks_prime}"
-        show_claims(("Fig.", "", "paper"), CLAIMS, Counted(curves, counting), title)
+        shared.show_claims(("Fig.", "", "paper"), CLAIMS, Counted(curves, counting), title)
     print(f"figures: {draw_all(curves, options.runs / 'chandra')}")
 
 
@@ -231,7 +221,7 @@ def show(number: int, curves: Curves) -> None:
     figure = FIGURES[number]
     for which, setting in enumerate(figure.settings, 1):
         rows = {name: curves[number, which, name] for counting in COUNTINGS for name in counting}
-        show_table(
+        shared.show_table(
             (figure.label, *(f"{x:g}" for x in rows[COUNTINGS[0].ks])),
             [[name, *(f"{y:.1f}" for y in curve.values())] for name, curve in rows.items()],
             title=f"Fig. {number}, S{which}{setting.words(figure.label)}: % of n²",
@@ -241,7 +231,7 @@ def show(number: int, curves: Curves) -> None:
 def draw_all(curves: Curves, directory: Path) -> Path:
     """Plot the paper's figures, a panel for each setting."""
     for number in sorted({number for number, _, _ in curves}):
-        with plot(directory, f"fig-{number}", 0.7, 2, 2, share_y=number != 3) as panels:
+        with shared.plot(directory, f"fig-{number}", 0.7, 2, 2, share_y=number != 3) as panels:
             for which, axes in enumerate(panels, 1):
                 for index, name in enumerate(name for counting in COUNTINGS for name in counting):
                     curve = curves[number, which, name]
@@ -358,4 +348,4 @@ CLAIMS = (
 
 
 if __name__ == "__main__":
-    main("chandra", __doc__, add_options, reproduce)
+    shared.main("chandra", __doc__, add_options, reproduce)

@@ -17,22 +17,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from scripts.reproductions import (
-    EXPERIMENTS,
-    Claim,
-    Finding,
-    Row,
-    curried,
-    main,
-    plot,
-    run,
-    show_claims,
-    show_table,
-)
+from scripts import reproductions as shared
+from scripts.reproductions import Claim, Finding, Row, curried
 from testbed.experiment import Experiment, parse, read_document
 from testbed.report.style import draw_curve
 
-FILE = EXPERIMENTS / "mostefaoui.toml"
+FILE = shared.EXPERIMENTS / "mostefaoui.toml"
 TIMER_MS = 10.0
 FEW = 3  # times fewer resynchs, with a timer and one busy sender
 PLAIN, TIMER, BSS = "M–R", f"M–R, timer {TIMER_MS:g} ms", "BSS"
@@ -156,12 +146,12 @@ def reproduce(options: Namespace) -> None:
         for value in PANELS[panel].values
         for protocol in PANELS[panel].protocols
     }
-    rows = run(points, options, absent=0)
+    rows = shared.run(points, options, absent=0)
     found = {key: averaged([measured(row) for row in each]) for key, each in rows.items()}
     print(f"{options.duration_ms:g} ms of sending, means over {options.seeds} seeds")
     for panel in panels:
         show(panel, found)
-    show_claims(("section", "the paper"), CLAIMS, found)
+    shared.show_claims(("section", "the paper"), CLAIMS, found)
     print(f"figures: {draw_all(found, options.runs / 'mostefaoui')}")
 
 
@@ -220,7 +210,7 @@ def show(panel: str, found: Found) -> None:
         for label, key, form in SHOWN
         for index, protocol in enumerate(its.protocols)
     ]
-    show_table((its.label, "", *its.values), rows, words=2, title=its.title)
+    shared.show_table((its.label, "", *its.values), rows, words=2, title=its.title)
 
 
 def stamps(found: Found) -> Finding:
@@ -305,7 +295,7 @@ def draw_all(found: Found, directory: Path) -> Path:
     shown = (("control", "control (bytes a copy)"), ("delay", "delay (ms)"))
     for panel in dict.fromkeys(panel for panel, _, _ in found):
         its = PANELS[panel]
-        with plot(directory, panel, 0.4, 1, 2) as panels:
+        with shared.plot(directory, panel, 0.4, 1, 2) as panels:
             for axes, (key, label) in zip(panels, shown, strict=True):
                 for index, protocol in enumerate(its.protocols):
                     values = [getattr(found[panel, v, protocol], key) for v in its.values]
@@ -315,4 +305,4 @@ def draw_all(found: Found, directory: Path) -> Path:
 
 
 if __name__ == "__main__":
-    main("mostefaoui", __doc__, add_options, reproduce)
+    shared.main("mostefaoui", __doc__, add_options, reproduce)

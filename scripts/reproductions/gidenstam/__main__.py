@@ -35,37 +35,8 @@ from pathlib import Path
 from statistics import median
 
 from scripts.reproductions import main, plot, run, show_claims, show_table, verdict
-from scripts.reproductions.gidenstam.claims import (
-    CLAIMS,
-    buffer_bound,
-    buffers_suffice,
-    recoveries_succeed,
-    recovery_bound,
-)
-from scripts.reproductions.gidenstam.points import (
-    COORDINATORS,
-    FAILED,
-    FIG4,
-    FIG5,
-    HEAVY,
-    PARTS,
-    R4,
-    SIZES,
-    TARGETS,
-    Found,
-    Measured,
-    Point,
-    Tuned,
-    absent,
-    all_points,
-    averaged,
-    curve,
-    experiment,
-    hops_for,
-    measured,
-    tuned_round,
-    weight,
-)
+from scripts.reproductions.gidenstam import claims, points
+from scripts.reproductions.gidenstam.points import FIG4, FIG5, HEAVY, Found, Measured, Point, Tuned
 from testbed.commands.terminal import progress_bar
 from testbed.report.style import draw_curve
 
@@ -77,13 +48,15 @@ def add_options(parser: ArgumentParser) -> None:
     add("--sizes", type=int, nargs="+", help="numbers of processes in Fig. 4")
     add("--rounds", type=int, help="rounds in which events are multicast (50; emulated: 20)")
     add("--seeds", type=int, help="runs to average over (3; emulated: 1)")
-    add("--only", choices=PARTS, help="one part of the paper")
+    add("--only", choices=points.PARTS, help="one part of the paper")
 
 
 def reproduce(options: Namespace) -> None:
     """Tune the rounds, run all points, show every curve, judge the claims and draw the plots."""
     emulated = options.engine == "virtual"
-    options.sizes = options.sizes or [size for size in SIZES if not emulated or size <= HOSTS]
+    options.sizes = options.sizes or [
+        size for size in points.SIZES if not emulated or size <= HOSTS
+    ]
     options.rounds = options.rounds or (20 if emulated else 50)
     options.seeds = options.seeds or (1 if emulated else 3)
     tuned = tune(options)
@@ -97,7 +70,7 @@ def reproduce(options: Namespace) -> None:
         if not emulated:  # buffers can be searched in the simulator only
             show_buffers()
         show_targets(found)
-    show_claims(("", "claim", "paper"), CLAIMS, found)
+    show_claims(("", "claim", "paper"), claims.CLAIMS, found)
     if simulated is not None:
         show_engines(found, simulated)
     directory = options.runs / ("gidenstam-emulated" if emulated else "gidenstam")
@@ -106,18 +79,18 @@ def reproduce(options: Namespace) -> None:
 
 def chosen_parts(options: Namespace) -> list[str]:
     """The parts of the paper to reproduce."""
-    return [*PARTS.values()] if options.only is None else [PARTS[options.only]]
+    return [*points.PARTS.values()] if options.only is None else [points.PARTS[options.only]]
 
 
 def tune(options: Namespace) -> Tuned:
     """The length of a round for every point of Fig. 4."""
     wanted = [
         (label, nodes)
-        for label, count in COORDINATORS.items()
+        for label, count in points.COORDINATORS.items()
         for nodes in dict.fromkeys(options.sizes)
         if count <= nodes and FIG4 in chosen_parts(options)
     ]
-    one = partial(tuned_round, hops=hops_for(max(options.sizes)))
+    one = partial(points.tuned_round, hops=points.hops_for(max(options.sizes)))
     tuned = {}
     with progress_bar("gidenstam") as progress, ProcessPoolExecutor(os.cpu_count()) as pool:
         for where, length in zip(wanted, pool.map(one, wanted), strict=True):
@@ -128,18 +101,20 @@ def tune(options: Namespace) -> Tuned:
 
 def measure(options: Namespace, tuned: Tuned, engine: str) -> Found:
     """Run what has not been run, and take the means over seeds."""
-    points = {
+    planned = {
         point: [
-            replace(experiment(point, seed, options.rounds, tuned), engine=engine)
+            replace(points.experiment(point, seed, options.rounds, tuned), engine=engine)
             for seed in range(1, options.seeds + 1)
         ]
-        for point in all_points(tuned)
+        for point in points.all_points(tuned)
         if point.part in chosen_parts(options)
     }
-    rows = run(points, options, weight, absent=0)
+    rows = run(planned, options, points.weight, absent=0)
     return {
-        point: averaged([measured(*each) for each in zip(rows[point], runs, strict=True)])
-        for point, runs in points.items()
+        point: points.averaged(
+            [points.measured(*each) for each in zip(rows[point], runs, strict=True)]
+        )
+        for point, runs in planned.items()
     }
 
 
@@ -164,7 +139,7 @@ COMPARED = {
     "message": "message size",
 }
 HOSTS = 25  # emulated at most
-AXES = {FIG4: "processes", FIG5: "p", HEAVY: "p", FAILED: "k"}
+AXES = {FIG4: "processes", FIG5: "p", HEAVY: "p", points.FAILED: "k"}
 
 
 def show(part: str, key: str, label: str, form: str, found: Found) -> None:
@@ -200,11 +175,11 @@ def show_buffers() -> None:
     """Show the bound of Theorem 5.1 and what is observed."""
     rows = []
     for nodes, per_round, hops in ((5, 0.5, 2), (5, 1.0, 2), (5, 2.0, 2), (10, 1.0, 4)):
-        seen = [absent(nodes, per_round, hops, share) for share in (1, 0.75, 0.5)]
+        seen = [points.absent(nodes, per_round, hops, share) for share in (1, 0.75, 0.5)]
         expected, full = seen[0]
         cells = (f"{share:.4f}" for _, share in seen)
-        bound = f"{buffer_bound(expected):.4f}"
-        holds = verdict(buffers_suffice(expected, full))
+        bound = f"{claims.buffer_bound(expected):.4f}"
+        holds = verdict(claims.buffers_suffice(expected, full))
         rows.append([f"{nodes}", f"{per_round:g}", f"{expected:g}", bound, *cells, holds])
     heads = ("n", "np", "npT", "bound (e/4)^npT", "2npT events", "1.5npT", "npT", "holds")
     print(
@@ -216,13 +191,13 @@ def show_buffers() -> None:
 def show_targets(found: Found) -> None:
     """Show the bound of Theorem 5.2 and what is observed."""
     nodes, rows = 25, []
-    for k in TARGETS:
-        its = found.get(Point(FAILED, R4, k))
+    for k in points.TARGETS:
+        its = found.get(Point(points.FAILED, points.R4, k))
         if its is None:
             return
-        cells = (f"{k / 2 / nodes:.2f}", f"> {recovery_bound(k):.0f}")
+        cells = (f"{k / 2 / nodes:.2f}", f"> {claims.recovery_bound(k):.0f}")
         observed = (f"{its.success:.0f}", f"{its.attempts:.0f}")
-        rows.append([str(k), *cells, *observed, verdict(recoveries_succeed(k, its.success))])
+        rows.append([str(k), *cells, *observed, verdict(claims.recoveries_succeed(k, its.success))])
     print("Theorem 5.2: processes that have failed, 20 % loss, p = 0.5: recoveries that succeed, %")
     show_table(("k", "p_f = k/2n", "bound", "observed", "attempts", "holds"), rows, words=0)
 
@@ -261,7 +236,7 @@ def draw_all(found: Found, directory: Path) -> Path:
         with plot(directory, name, 0.34, 1, 3) as panels:
             for axes, (key, title) in zip(panels, PANELS[part], strict=True):
                 for index, label in enumerate(labels):
-                    draw_curve(axes, index, label, *curve(found, part, label, key))
+                    draw_curve(axes, index, label, *points.curve(found, part, label, key))
                 axes.set(ylim=(0, None), xlabel=AXES[part], ylabel=title)
     return directory
 
