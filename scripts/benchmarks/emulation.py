@@ -26,7 +26,7 @@ from typing import Any
 
 from scripts import parser
 from testbed.engines.mininet.plan import Plan, build, host_ip, host_mac
-from testbed.engines.virtual import GuestSettings, run_guest
+from testbed.engines.virtual.guest import GuestSettings, run_guest
 from testbed.experiment import Experiment, Network, build_network, parse
 from testbed.run import run_experiment
 from testbed.topologies.routing import shortest_path_trees

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from testbed.engines.virtual import GuestResult, GuestSettings, KernelNotBuiltError, run_guest
+from testbed.engines.virtual.errors import KernelNotBuiltError
+from testbed.engines.virtual.guest import GuestResult, GuestSettings, run_guest
 from testbed.engines.virtual.kernel import Kernel, find_kernel
 
 CHECKOUT = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ PYTHON = sys.executable
 OWNER = """
 import sys
 from pathlib import Path
-from testbed.engines.virtual import GuestSettings, run_guest
+from testbed.engines.virtual.guest import GuestSettings, run_guest
 sys.exit(run_guest(sys.argv[2:], GuestSettings(results=Path(sys.argv[1]))).returncode)
 """
 # Programs for the guest. Two network namespaces, connected directly or through a switch, a delay of

@@ -8,10 +8,7 @@ from pathlib import Path
 import pytest
 
 from testbed.engines import needs
-from testbed.engines.virtual import (
-    Guest,
-    GuestSettings,
-)
+from testbed.engines.virtual.guest import Guest, GuestSettings
 from testbed.engines.virtual.kernel import Kernel
 from tests.emulation.conftest import RunGuest
 from tests.emulation.guest_programs import (

@@ -15,17 +15,16 @@ from pathlib import Path
 
 import pytest
 
-from testbed.engines.virtual import (
+from testbed.engines.virtual.errors import (
     BootFailedError,
-    Guest,
     GuestError,
     GuestHungError,
     GuestKilledError,
     GuestMemoryError,
-    GuestSettings,
     KernelNotBuiltError,
     ResultsNotWrittenError,
 )
+from testbed.engines.virtual.guest import Guest, GuestSettings
 from testbed.engines.virtual.kernel import Kernel, cache_directory, find_kernel
 from testbed.engines.virtual.memory import choose_memory_place
 from tests.emulation.conftest import RunGuest

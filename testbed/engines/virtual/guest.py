@@ -20,22 +20,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
+from testbed.engines.virtual import errors
 from testbed.engines.virtual.cpu import Cpu
-from testbed.engines.virtual.errors import (
-    BootFailedError,
-    GuestError,
-    GuestHungError,
-    GuestKilledError,
-    ResultsNotWrittenError,
-)
 from testbed.engines.virtual.kernel import Kernel, find_kernel
 from testbed.engines.virtual.memory import choose_memory_place
 from testbed.engines.virtual.output import FollowedFile, fingerprint
 from testbed.engines.virtual.probe import Probe
 from testbed.engines.virtual.watchdog import Observation, Watchdog
 
+# Where a guest's wall clock starts by default: 2020-01-01, 00:00 UTC.
 EPOCH_NS = 1_577_836_800 * 10**9
-"""Where a guest's wall clock starts by default: 2020-01-01, 00:00 UTC."""
 
 _log = logging.getLogger(__name__)
 _PUMP_S = 0.02
@@ -62,27 +56,22 @@ def _to(stream: str) -> Sink:
 class GuestSettings:
     """How a guest is to be run."""
 
-    results: Path
-    """The one directory of the host that the guest may write to; same path inside."""
-    virtual: bool = True
-    """Whether the kernel runs in virtual time; otherwise in real time."""
+    results: Path  # the one directory of the host that the guest may write to; same path inside
+    virtual: bool = True  # whether the kernel runs in virtual time; otherwise in real time
+    # Where the wall clock starts in virtual time, since 1970; None: at the host's time.
     start_ns: int | None = EPOCH_NS
-    """Where the wall clock starts in virtual time, since 1970; None: at the host's time."""
-    seed: int = 0
-    """The seed of the guest kernel's random numbers."""
+    seed: int = 0  # the seed of the guest kernel's random numbers
+    # The most memory that the guest may use; the host allocates only what it touches.
     memory_mb: int = 2048
-    """The most memory that the guest may use; the host allocates only what it touches."""
     cwd: Path = field(default_factory=Path.cwd)
+    # Added to (and overriding) a small fixed environment, see ``guest_environment``.
     env: Mapping[str, str] = field(default_factory=dict)
-    """Added to (and overriding) a small fixed environment, see ``guest_environment``."""
+    # Seconds of CPU time without progress after which it is ended; see ``watchdog``.
     stall_s: float = 60.0
-    """Seconds of CPU time without progress after which it is ended; see ``watchdog``."""
-    quiet_s: float = 86_400.0
-    """Virtual seconds without output or results after which it is ended."""
-    timeout_s: float | None = None
-    """Real seconds that the whole run may take."""
+    quiet_s: float = 86_400.0  # virtual seconds without output or results after which it is ended
+    timeout_s: float | None = None  # real seconds that the whole run may take
+    # The console log; by default ``console.log`` in the results directory.
     console: Path | None = None
-    """The console log; by default ``console.log`` in the results directory."""
     stdout: Sink = field(default_factory=lambda: _to("stdout"))
     stderr: Sink = field(default_factory=lambda: _to("stderr"))
 
@@ -91,14 +80,10 @@ class GuestSettings:
 class GuestResult:
     """How a command in a guest ended."""
 
-    returncode: int
-    """As in subprocess: negative if a signal ended the command."""
-    boot_s: float
-    """Real seconds from the call until the command was started."""
-    wall_s: float
-    """Real seconds from the call until the guest had ended."""
-    guest_s: float
-    """Seconds that the command took on the guest's clock."""
+    returncode: int  # as in subprocess: negative if a signal ended the command
+    boot_s: float  # real seconds from the call until the command was started
+    wall_s: float  # real seconds from the call until the guest had ended
+    guest_s: float  # seconds that the command took on the guest's clock
     console: Path
 
 
@@ -158,7 +143,7 @@ class Guest:
             self.console.write_bytes(b"")
             self._run = Path(tempfile.mkdtemp(prefix="causal-testbed-", dir=memory.directory))
         except OSError as error:
-            raise GuestError(f"The guest's files cannot be made: {error}.") from error
+            raise errors.GuestError(f"The guest's files cannot be made: {error}.") from error
         try:
             self._prepare(self._run)
             self._boot(self._run, memory.directory)
@@ -255,7 +240,7 @@ class Guest:
             )
         assert self._guard.stdout is not None
         if not (pid := self._guard.stdout.readline()):
-            raise BootFailedError("The guest's kernel could not be started.", self.console)
+            raise errors.BootFailedError("The guest's kernel could not be started.", self.console)
         self.kernel_pid = int(pid)
         self._probe = Probe(self.kernel_pid, self._kernel.symbols)
 
@@ -288,19 +273,19 @@ class Guest:
     def _end_if(self, sentence: str | None) -> None:
         if sentence is not None:
             self.close()
-            raise GuestHungError(sentence, self.console)
+            raise errors.GuestHungError(sentence, self.console)
 
     def _result(self) -> GuestResult:
         status = dict(self._status())
         if self._boot_s is None:
             why = f" It {status['error']}." if "error" in status else self._tail()
-            raise BootFailedError(f"The guest did not boot.{why}", self.console)
+            raise errors.BootFailedError(f"The guest did not boot.{why}", self.console)
         if "error" in status:
-            raise ResultsNotWrittenError(
+            raise errors.ResultsNotWrittenError(
                 f"The command ended, but the guest {status['error']}.", self.console
             )
         if not status.keys() & {"exit", "signal"}:
-            raise GuestKilledError(
+            raise errors.GuestKilledError(
                 f"The guest was killed while it ran the command.{self._tail()}", self.console
             )
         code, ended_ns = status.get("exit", status.get("signal", "")).split()

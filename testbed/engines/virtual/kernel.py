@@ -15,14 +15,10 @@ _SOURCES = Path(__file__).parent
 class Kernel:
     """A user-mode kernel that is ready to boot."""
 
-    linux: Path
-    """The kernel, an ordinary program."""
-    init: Path
-    """The first process in the guest."""
-    guard: Path
-    """The process on the host that ends the guest when its owner is gone."""
-    symbols: Path
-    """The addresses of the kernel's variables, as printed by nm."""
+    linux: Path  # the kernel, an ordinary program
+    init: Path  # the first process in the guest
+    guard: Path  # the process on the host that ends the guest when its owner is gone
+    symbols: Path  # the addresses of the kernel's variables, as printed by nm
 
 
 def cache_directory() -> Path:

@@ -21,8 +21,7 @@ class MemoryPlace:
     """A directory that has room for the guest's memory."""
 
     directory: Path
-    slow: bool
-    """Whether it is on a disk, where the guest works, but slowly."""
+    slow: bool  # whether it is on a disk, where the guest works, but slowly
 
 
 def choose_memory_place(

@@ -20,8 +20,7 @@ class FollowedFile:
         self._path = path
         self._sinks = sinks
         self._file: BinaryIO | None = None
-        self.size = 0
-        """How many bytes have been handed on."""
+        self.size = 0  # how many bytes have been handed on
 
     def __enter__(self) -> Self:
         return self

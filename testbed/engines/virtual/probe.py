@@ -27,16 +27,12 @@ _TASK_SIZE = 16384
 class Reading:
     """The state of a guest at one instant."""
 
-    virtual_ns: int
-    """Guest time since boot; 0 in a guest that runs in real time."""
-    idle_ns: int
-    """Time in which no program was runnable. It does not grow while a program spins."""
+    virtual_ns: int  # guest time since boot; 0 in a guest that runs in real time
+    idle_ns: int  # time in which no program was runnable; does not grow while one spins
+    # All time that the guest's scheduler has accounted for; grows while the kernel lives.
     accounted_ns: int
-    """All time that the guest's scheduler has accounted for; grows while the kernel lives."""
-    forks: int
-    """How many processes have been started since boot."""
-    program: str
-    """The program that runs on the guest's CPU."""
+    forks: int  # how many processes have been started since boot
+    program: str  # the program that runs on the guest's CPU
 
 
 class Probe:

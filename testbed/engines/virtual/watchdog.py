@@ -28,14 +28,10 @@ _BOOT_S = 0.5  # CPU time, more than most machines need to boot; an emulated one
 class Observation:
     """What can be observed of a guest at one instant."""
 
-    now_s: float
-    """Real time."""
-    used_s: float
-    """CPU time that it has used."""
-    reading: Reading | None
-    """The state inside; None if the host does not permit access to it."""
-    output: int
-    """A number that changes whenever the guest has written something."""
+    now_s: float  # real time
+    used_s: float  # CPU time that it has used
+    reading: Reading | None  # the state inside; None if the host does not permit access to it
+    output: int  # a number that changes whenever the guest has written something
 
 
 class Watchdog:
