@@ -15,6 +15,7 @@ needs them: a process that delivers m must know where else m went, or its next m
 
 import struct
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -60,40 +61,14 @@ class MatrixMessage(Message):
 
 
 # The overhead of Chandra et al.: what a copy carries and what a process keeps, in integers.
+CONTROL = partial(Ratio, of="control_integers", per="control_copies")
+LOG = partial(Ratio, of="log_integers", per="log_events", shown=False)
+PERCENT: dict[str, Any] = {"unit": "% of n²", "shown": False, "percent_of_n2": True}
 OVERHEAD = (
-    Ratio(
-        "control_integers_per_message",
-        "control integers per copy",
-        form=",.1f",
-        of="control_integers",
-        per="control_copies",
-    ),
-    Ratio(
-        "control_percent_of_n2",
-        "control information per copy",
-        "% of n²",
-        shown=False,
-        of="control_integers",
-        per="control_copies",
-        percent_of_n2=True,
-    ),
-    Ratio(
-        "log_integers_mean",
-        "log, mean",
-        "integers",
-        shown=False,
-        of="log_integers",
-        per="log_events",
-    ),
-    Ratio(
-        "log_percent_of_n2",
-        "log, mean",
-        "% of n²",
-        shown=False,
-        of="log_integers",
-        per="log_events",
-        percent_of_n2=True,
-    ),
+    CONTROL("control_integers_per_message", "control integers per copy", form=",.1f"),
+    CONTROL("control_percent_of_n2", "control information per copy", **PERCENT),
+    LOG("log_integers_mean", "log, mean", "integers"),
+    LOG("log_percent_of_n2", "log, mean", **PERCENT),
 )
 
 

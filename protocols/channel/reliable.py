@@ -245,20 +245,9 @@ class Reliable(Protocol):
     ) -> Segment:
         """A message for one peer, with an acknowledgement on it."""
         connection = self.connections[peer]
-        incoming = self._incoming(connection, 0)
-        incoming.due = 0
-        return Segment.of(
-            message,
-            ChannelHeader(
-                self.incarnation,
-                connection.receiver,
-                stream,
-                start,
-                number,
-                incoming.ack,
-                incoming.beyond,
-            ),
-        )
+        ack = self._incoming(connection, 0).acknowledge()
+        header = ChannelHeader(self.incarnation, connection.receiver, stream, start, number, *ack)
+        return Segment.of(message, header)
 
     # what comes from the network
 
@@ -304,11 +293,8 @@ class Reliable(Protocol):
 
     def _acknowledge(self, peer: int, stream: int) -> Effects:
         connection = self.connections[peer]
-        incoming = self._incoming(connection, stream)
-        incoming.due = 0
-        header = ChannelHeader(
-            self.incarnation, connection.receiver, stream, ack=incoming.ack, beyond=incoming.beyond
-        )
+        ack = self._incoming(connection, stream).acknowledge()
+        header = ChannelHeader(self.incarnation, connection.receiver, stream, False, None, *ack)
         yield Count("channel_acks")
         yield Send((peer,), Segment(self.me, 0, channel=header))
 

@@ -104,15 +104,11 @@ class Incoming:
     early: dict[int, Message] = field(default_factory=dict)  # by number, beyond the expected one
     due: int = 0  # segments that have not been acknowledged
 
-    @property
-    def ack(self) -> int:
-        """All up to this number have arrived."""
-        return max(0, self.expected - 1)
-
-    @property
-    def beyond(self) -> int:
-        """Bit i: number ``ack + 2 + i`` has arrived too."""
-        return sum(1 << number - self.expected - 1 for number in self.early)
+    def acknowledge(self) -> tuple[int, int]:
+        """The number up to which all have arrived, and in bit i whether that + 2 + i has too."""
+        self.due = 0
+        beyond = sum(1 << number - self.expected - 1 for number in self.early)
+        return max(0, self.expected - 1), beyond
 
     def has(self, number: int) -> bool:
         """Whether this number has arrived before."""

@@ -13,12 +13,11 @@ from pathlib import Path
 from testbed.check.delays import check_delays
 from testbed.check.judge import APART, VIOLATIONS, Judge
 from testbed.check.locality import check_locality
-from testbed.check.logs import Event, Logs, Malformed, logs_in_memory, read_logs, read_nodes
+from testbed.check.logs import Event, Logs, logs_in_memory, read_logs, read_nodes
 from testbed.check.oracle import check_order, check_tickets, open_case
-from testbed.check.paths import Step
 from testbed.check.promises import promises_json, promises_of
-from testbed.check.tickets import CONFLICTS, Conflict
-from testbed.check.verdict import Finding, Promises, Verdict, Violation, finding
+from testbed.check.tickets import CONFLICTS
+from testbed.check.verdict import Finding, Promises, Verdict, finding
 from testbed.progress import Tick
 from testbed.runs.directory import RunDirectory
 
@@ -27,14 +26,9 @@ __all__ = [
     "CHECKS",
     "CONFLICTS",
     "VIOLATIONS",
-    "Check",
-    "Conflict",
     "Event",
     "Finding",
-    "Malformed",
-    "Step",
     "Verdict",
-    "Violation",
     "check_events",
     "check_run",
     "finding",

@@ -1,16 +1,6 @@
 """What is to be run: the experiment file, and all that follows from it and its seed."""
 
-from testbed.experiment.document import (
-    AUTO,
-    ENGINES,
-    Experiment,
-    fits,
-    key_types,
-    load,
-    naming_key,
-    parse,
-    read_document,
-)
+from testbed.experiment.document import AUTO, ENGINES, Experiment, load, parse, read_document
 from testbed.experiment.network import Network, build_network
 from testbed.experiment.scenario import Scenario
 
@@ -21,10 +11,7 @@ __all__ = [
     "Network",
     "Scenario",
     "build_network",
-    "fits",
-    "key_types",
     "load",
-    "naming_key",
     "parse",
     "read_document",
 ]
