@@ -6,38 +6,27 @@ that stands for distance, speed and load. Only the simulator has such channels.
 """
 
 import random
-from dataclasses import asdict, dataclass
-from typing import ClassVar
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, ClassVar
 
 import networkx as nx
 
 from . import errors
-from .graph import Graph, Model, build_graph
-from .textbook import SPACING
+from .graph import Graph
+from .textbook import SPACING, Textbook
 
 
 @dataclass(frozen=True)
-class ExponentialChannels(Model):
+class ExponentialChannels(Textbook):
     """A FIFO channel from every process to every other; a copy takes ``mean_ms`` on average."""
 
     model: ClassVar[str] = "exponential-channels"
-    nodes: int
-    mean_ms: float
-
-    def __post_init__(self) -> None:
-        errors.at_least("nodes", self.nodes, 2)
-        errors.above("mean_ms", self.mean_ms, 0)
-        errors.at_most("mean_ms", self.mean_ms, 1e9)
+    nodes: errors.TwoOrMore
+    mean_ms: Annotated[errors.AboveZero, partial(errors.at_most, high=1e9)]
 
     def generate(self, rng: random.Random) -> Graph:
         """The complete graph; transmission times are drawn later, for each copy."""
         complete = nx.complete_graph(self.nodes)
         places = nx.circular_layout(complete, scale=SPACING)
-        return build_graph(
-            [str(node) for node in complete],
-            [(places[node][0], places[node][1]) for node in complete],
-            [(i, j, SPACING) for i, j in complete.edges],
-            model=self.model,
-            tries=1,
-            parameters=asdict(self),
-        )
+        return self.place(complete, [(places[node][0], places[node][1]) for node in complete])

@@ -2,8 +2,12 @@
 
 Every message is one sentence that names the field, the value and what would be right, because a
 student reads it under a TOML file and not under a traceback. The checks are written so that a
-NaN fails them too.
+NaN fails them too. A field whose type is annotated with a check is checked when a model is made.
 """
+
+import math
+from functools import partial
+from typing import Annotated, get_type_hints
 
 
 class TopologyError(ValueError):
@@ -48,10 +52,21 @@ def fits(nodes: int, scale: int) -> None:
     require(
         nodes <= scale * scale,
         f"nodes = {nodes} is out of range: scale = {scale} offers {scale * scale} grid points, "
-        f"so nodes must be at most {scale * scale} (or scale at least {_side(nodes)})",
+        f"so nodes must be at most {scale * scale} (or scale at least {math.isqrt(nodes - 1) + 1})",
     )
 
 
-def _side(nodes: int) -> int:
-    side = int(nodes**0.5)
-    return side if side * side >= nodes else side + 1
+ZeroOrMore = Annotated[int, partial(at_least, low=0)]
+OneOrMore = Annotated[int, partial(at_least, low=1)]
+TwoOrMore = Annotated[int, partial(at_least, low=2)]
+ThreeOrMore = Annotated[int, partial(at_least, low=3)]
+AboveZero = Annotated[float, partial(above, low=0)]
+
+
+class Checked:
+    """A dataclass that checks its fields by the checks that their types are annotated with."""
+
+    def __post_init__(self) -> None:
+        for field, kind in get_type_hints(type(self), include_extras=True).items():
+            for check in getattr(kind, "__metadata__", ()):
+                check(field, getattr(self, field))

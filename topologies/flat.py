@@ -19,7 +19,7 @@ import math
 import random
 from abc import abstractmethod
 from collections.abc import Callable, Collection
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, ClassVar
 
@@ -28,7 +28,7 @@ from typing_extensions import override
 
 from . import errors
 from .errors import TopologyError
-from .graph import Graph, Model, build_graph
+from .graph import Graph, Model
 from .plane import MAX_TRIES, Floats, Point, Sketch, place, uniforms
 
 DIAGONAL = math.sqrt(2.0)
@@ -50,6 +50,7 @@ class FlatModel(Model):
 
     def __post_init__(self) -> None:
         self._check()
+        super().__post_init__()
         if getattr(self, self.alpha_field) is None:
             object.__setattr__(self, self.alpha_field, self._usual_alpha())
         errors.probability(self.alpha_field, getattr(self, self.alpha_field))
@@ -78,13 +79,11 @@ class FlatModel(Model):
     @override
     def generate(self, rng: random.Random) -> Graph:
         sketch, tries = self.draw(rng, self.nodes, self.scale)
-        return build_graph(
+        return self.build(
             [str(node) for node in range(self.nodes)],
             sketch.points,
             sketch.edges,
-            model=self.model,
-            tries=tries,
-            parameters=asdict(self),  # type: ignore[call-overload]  # every model is a dataclass
+            tries,
             id=f"geo(0,{self.braces(self.nodes, self.scale)})",
             scale=self.scale,
         )
@@ -187,16 +186,12 @@ class Waxman2(FlatModel):
     method: ClassVar[int] = 2
     nodes: int
     alpha: float | None = None
-    beta: float = 0.3
+    beta: errors.AboveZero = 0.3
     scale: int = 100
 
     @override
     def shape(self, length: Floats, longest: float) -> Floats:
         return _falling(length, self.beta * longest)
-
-    def _check(self) -> None:
-        super()._check()
-        errors.above("beta", self.beta, 0)
 
 
 @dataclass(frozen=True)
@@ -236,8 +231,8 @@ class DoarLeslie(FlatModel):
     method: ClassVar[int] = 5
     nodes: int
     alpha: float | None = None
-    beta: float = 0.3
-    gamma: float = 30.0
+    beta: errors.AboveZero = 0.3
+    gamma: errors.AboveZero = 30.0
     scale: int = 100
 
     @override
@@ -246,11 +241,6 @@ class DoarLeslie(FlatModel):
 
     def _density(self, nodes: int) -> float:
         return self.gamma / nodes
-
-    def _check(self) -> None:
-        super()._check()
-        errors.above("beta", self.beta, 0)
-        errors.above("gamma", self.gamma, 0)
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,12 @@ crossing it. ``topologies.links`` adds delay, bandwidth, queue and loss. The gra
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import networkx as nx
+
+from .errors import Checked
 
 if TYPE_CHECKING:
     Graph: TypeAlias = nx.Graph[int]
@@ -22,7 +25,7 @@ Edge = tuple[int, int, float]  # two nodes and the length
 WeightedEdge = tuple[int, int, float, int]  # the same and GT-ITM's policy weight
 
 
-class Model(ABC):
+class Model(Checked, ABC):
     """A graph model: a frozen dataclass of its parameters that can draw a graph."""
 
     model: ClassVar[str]
@@ -30,6 +33,19 @@ class Model(ABC):
     @abstractmethod
     def generate(self, rng: random.Random) -> Graph:
         """Draw a connected graph; whatever is random about it comes from ``rng``."""
+
+    def build(
+        self,
+        names: Sequence[str],
+        points: Sequence[tuple[float, float]],
+        edges: Iterable[Edge] | Iterable[WeightedEdge],
+        tries: int = 1,
+        **about: Any,
+    ) -> Graph:
+        """Build a graph of this model, drawn in so many tries, with its parameters."""
+        own = asdict(self)  # type: ignore[call-overload]  # every model is a dataclass
+        about = {"model": self.model, "tries": tries, "parameters": own, **about}
+        return build_graph(names, points, edges, **about)
 
 
 def build_graph(

@@ -31,7 +31,7 @@ from .plane import MAX_TRIES
 Groups = Mapping[str, frozenset[int]]  # the members of each group by its name; no two are equal
 
 
-class Grouping(ABC):
+class Grouping(errors.Checked, ABC):
     """A rule that gives groups for any number of processes."""
 
     model: ClassVar[str]
@@ -86,14 +86,13 @@ class RandomGroups(Grouping):
     Its other members are in no earlier group. Without ``overlap`` all are drawn from all processes.
     """
 
-    groups: int = 6
-    size: int = 4
+    groups: errors.OneOrMore = 6
+    size: errors.TwoOrMore = 4
     overlap: int | None = None
     model: ClassVar[str] = "random"
 
     def __post_init__(self) -> None:
-        errors.at_least("groups", self.groups, 1)
-        errors.at_least("size", self.size, 2)
+        super().__post_init__()
         errors.require(
             self.overlap is None or 0 <= self.overlap <= self.size,
             f"overlap = {self.overlap} is out of range: it must be from 0 to size = {self.size}",
@@ -132,13 +131,9 @@ class RandomGroups(Grouping):
 class RingOfGroups(Grouping):
     """All processes in a circle, cut into groups; each also has the first members of the next."""
 
-    groups: int = 4
-    shared: int = 1
+    groups: errors.ThreeOrMore = 4
+    shared: errors.OneOrMore = 1
     model: ClassVar[str] = "ring"
-
-    def __post_init__(self) -> None:
-        errors.at_least("groups", self.groups, 3)
-        errors.at_least("shared", self.shared, 1)
 
     @override
     def generate(self, nodes: int, rng: random.Random) -> Groups:
@@ -156,13 +151,9 @@ class RingOfGroups(Grouping):
 class StarOfGroups(Grouping):
     """Disjoint groups, and one more of the first member of each."""
 
-    groups: int = 5
-    size: int = 4
+    groups: errors.ThreeOrMore = 5
+    size: errors.TwoOrMore = 4
     model: ClassVar[str] = "star"
-
-    def __post_init__(self) -> None:
-        errors.at_least("groups", self.groups, 3)
-        errors.at_least("size", self.size, 2)
 
     @override
     def generate(self, nodes: int, rng: random.Random) -> Groups:
@@ -177,14 +168,13 @@ class StarOfGroups(Grouping):
 class TreeOfGroups(Grouping):
     """A balanced tree of groups; a process that two of them share is in no third."""
 
-    groups: int = 5
-    size: int = 4
+    groups: errors.OneOrMore = 5
+    size: errors.TwoOrMore = 4
     arity: int = 2
     model: ClassVar[str] = "tree"
 
     def __post_init__(self) -> None:
-        errors.at_least("groups", self.groups, 1)
-        errors.at_least("size", self.size, 2)
+        super().__post_init__()
         errors.require(
             1 <= self.arity < self.size,
             f"arity = {self.arity} is out of range: it must be from 1 to size - 1 = "

@@ -18,7 +18,7 @@ Links are counted inside the new graph alone, so that all edges of a node choose
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import ClassVar, Literal
 
@@ -26,7 +26,7 @@ from typing_extensions import override
 
 from . import errors
 from .errors import TopologyError
-from .graph import Graph, Model, build_graph
+from .graph import Graph, Model
 from .level import Domain, Level
 from .plane import Point, Sketch, distance, spread
 
@@ -88,13 +88,11 @@ class Hierarchical(Model):
             drawn.append([self._domain(rng, depth, size) for size in sizes])
             flattened = self._expand(rng, flattened, drawn[-1], depth)
         weights = _policy_weights([max(d.diameter for d in domains) for domains in drawn])
-        return build_graph(
+        return self.build(
             [name.removeprefix(".") for name in flattened.names],
             flattened.points,
             [(i, j, length, weights[depth]) for i, j, length, depth in flattened.edges],
-            model=self.model,
-            tries=max(domain.tries for domains in drawn for domain in domains),
-            parameters=asdict(self),
+            max(domain.tries for domains in drawn for domain in domains),
             id=self._id(),
             scale=flattened.scale,
         )

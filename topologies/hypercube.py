@@ -27,7 +27,8 @@ def hypercube_neighbours(node: int, nodes: int) -> set[int]:
     """The neighbours of a node in the incomplete hypercube."""
     bits = dimension(nodes)
     top = 1 << (bits - 1)
-    found = {_stand_in(node ^ (1 << k), nodes, top) for k in range(bits)}
+    numbers = (node ^ (1 << k) for k in range(bits))
+    found = {number if number < nodes else number - top for number in numbers}
     partner = node + top
     if node < top and partner >= nodes:
         # The partner is missing and this node stands in for it: links to the partner's existing
@@ -42,7 +43,3 @@ def hypercube(nodes: int) -> Graph:
     for node in range(nodes):
         graph.add_edges_from((node, other) for other in sorted(hypercube_neighbours(node, nodes)))
     return graph
-
-
-def _stand_in(number: int, nodes: int, top: int) -> int:
-    return number if number < nodes else number - top

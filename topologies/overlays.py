@@ -26,7 +26,7 @@ from .hypercube import hypercube
 from .plane import MAX_TRIES
 
 
-class OverlayModel(ABC):
+class OverlayModel(errors.Checked, ABC):
     """A rule that gives an overlay for any number of processes."""
 
     model: ClassVar[str]
@@ -66,10 +66,7 @@ class TreeOverlay(OverlayModel):
     """A balanced tree: the children of i are arity·i + 1 … arity·i + arity."""
 
     model: ClassVar[str] = "tree"
-    arity: int = 2
-
-    def __post_init__(self) -> None:
-        errors.at_least("arity", self.arity, 1)
+    arity: errors.OneOrMore = 2
 
     @override
     def generate(self, nodes: int, rng: random.Random) -> Graph:
@@ -96,10 +93,7 @@ class Regular(OverlayModel):
     """A random graph of equal degrees, drawn until connected; with degree 3 or more, usually once."""
 
     model: ClassVar[str] = "regular"
-    degree: int = 4
-
-    def __post_init__(self) -> None:
-        errors.at_least("degree", self.degree, 1)
+    degree: errors.OneOrMore = 4
 
     @override
     def generate(self, nodes: int, rng: random.Random) -> Graph:

@@ -7,28 +7,25 @@ or ring, row by row in the grid, and from the hub of the star.
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import ClassVar
 
 import networkx as nx
 from typing_extensions import override
 
 from . import errors
-from .graph import Graph, Model, build_graph
+from .graph import Graph, Model
 
 SPACING = 10.0
 
 
-class _Textbook(Model):
-    def _build(self, plain: Graph, points: Sequence[tuple[float, float]]) -> Graph:
-        return build_graph(
-            [str(node) for node in range(len(points))],
-            points,
-            [(i, j, SPACING) for i, j in plain.edges],
-            model=self.model,
-            tries=1,
-            parameters=asdict(self),  # type: ignore[call-overload]  # every model is a dataclass
-        )
+class Textbook(Model):
+    """A model without chance, all of whose links have one length."""
+
+    def place(self, plain: Graph, points: Sequence[tuple[float, float]]) -> Graph:
+        """The graph with its nodes at these points."""
+        edges = [(i, j, SPACING) for i, j in plain.edges]
+        return self.build([str(node) for node in range(len(points))], points, edges)
 
 
 def _circle(count: int, radius: float) -> list[tuple[float, float]]:
@@ -37,65 +34,55 @@ def _circle(count: int, radius: float) -> list[tuple[float, float]]:
 
 
 @dataclass(frozen=True)
-class LineGraph(_Textbook):
+class LineGraph(Textbook):
     """0 - 1 - 2 - … - n-1."""
 
     model: ClassVar[str] = "line"
-    nodes: int
-
-    def __post_init__(self) -> None:
-        errors.at_least("nodes", self.nodes, 2)
+    nodes: errors.TwoOrMore
 
     @override
     def generate(self, rng: random.Random) -> Graph:
-        return self._build(
+        return self.place(
             nx.path_graph(self.nodes), [(SPACING * k, 0.0) for k in range(self.nodes)]
         )
 
 
 @dataclass(frozen=True)
-class RingGraph(_Textbook):
+class RingGraph(Textbook):
     """A closed line."""
 
     model: ClassVar[str] = "ring"
-    nodes: int
-
-    def __post_init__(self) -> None:
-        errors.at_least("nodes", self.nodes, 3)
+    nodes: errors.ThreeOrMore
 
     @override
     def generate(self, rng: random.Random) -> Graph:
         radius = SPACING / (2 * math.sin(math.pi / self.nodes))
-        return self._build(nx.cycle_graph(self.nodes), _circle(self.nodes, radius))
+        return self.place(nx.cycle_graph(self.nodes), _circle(self.nodes, radius))
 
 
 @dataclass(frozen=True)
-class StarGraph(_Textbook):
+class StarGraph(Textbook):
     """Node 0 is joined to all others, which have no other neighbour."""
 
     model: ClassVar[str] = "star"
-    nodes: int
-
-    def __post_init__(self) -> None:
-        errors.at_least("nodes", self.nodes, 2)
+    nodes: errors.TwoOrMore
 
     @override
     def generate(self, rng: random.Random) -> Graph:
         points = [(0.0, 0.0), *_circle(self.nodes - 1, SPACING)]
-        return self._build(nx.star_graph(self.nodes - 1), points)
+        return self.place(nx.star_graph(self.nodes - 1), points)
 
 
 @dataclass(frozen=True)
-class GridGraph(_Textbook):
+class GridGraph(Textbook):
     """Rows and columns; node r·columns + c is at row r and column c."""
 
     model: ClassVar[str] = "grid"
-    rows: int
-    columns: int
+    rows: errors.OneOrMore
+    columns: errors.OneOrMore
 
     def __post_init__(self) -> None:
-        errors.at_least("rows", self.rows, 1)
-        errors.at_least("columns", self.columns, 1)
+        super().__post_init__()
         errors.at_least("rows × columns", self.nodes, 2)
 
     @property
@@ -107,4 +94,4 @@ class GridGraph(_Textbook):
     def generate(self, rng: random.Random) -> Graph:
         plain = nx.convert_node_labels_to_integers(nx.grid_2d_graph(self.rows, self.columns))
         places = [divmod(node, self.columns) for node in range(self.nodes)]
-        return self._build(plain, [(SPACING * c, SPACING * (self.rows - 1 - r)) for r, c in places])
+        return self.place(plain, [(SPACING * c, SPACING * (self.rows - 1 - r)) for r, c in places])

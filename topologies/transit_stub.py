@@ -19,14 +19,14 @@ import math
 import random
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from typing_extensions import override
 
 from . import errors
 from .errors import TopologyError
-from .graph import Graph, Model, build_graph
+from .graph import Graph, Model
 from .level import Domain, Level
 from .plane import MAX_TRIES, Point, distance, spread
 
@@ -39,14 +39,12 @@ class TransitStub(Model):
     top: Level = field(default_factory=lambda: Level(1))
     transit: Level = field(default_factory=lambda: Level(4))
     stub: Level = field(default_factory=lambda: Level(8))
-    stubs_per_transit_node: int = 3
-    extra_transit_stub_edges: int = 0
-    extra_stub_stub_edges: int = 0
+    stubs_per_transit_node: errors.ZeroOrMore = 3
+    extra_transit_stub_edges: errors.ZeroOrMore = 0
+    extra_stub_stub_edges: errors.ZeroOrMore = 0
 
     def __post_init__(self) -> None:
-        errors.at_least("stubs_per_transit_node", self.stubs_per_transit_node, 0)
-        errors.at_least("extra_transit_stub_edges", self.extra_transit_stub_edges, 0)
-        errors.at_least("extra_stub_stub_edges", self.extra_stub_stub_edges, 0)
+        super().__post_init__()
         errors.at_least("the number of nodes of all domains together", self.nodes, 2)
 
     @property
@@ -66,13 +64,11 @@ class TransitStub(Model):
         drawing = _Drawing(self, rng)
         drawing.draw()
         weights = _policy_weights(*drawing.diameters)
-        return build_graph(
+        return self.build(
             drawing.names,
             drawing.points,
             [(i, j, length, weights[kind]) for (i, j), (length, kind) in drawing.links.items()],
-            model=self.model,
-            tries=drawing.tries,
-            parameters=asdict(self),
+            drawing.tries,
             id=self._id(),
             scale=self.scales[0],
             diameters=(drawing.diameters[1], drawing.diameters[2], drawing.diameters[0]),
