@@ -14,16 +14,42 @@ import random
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from heapq import merge
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 from zlib import crc32
 
 from testbed.protocols import NS_PER_MS, Message
 from testbed.topologies import Groups
+from testbed.topologies.errors import Checked
 
 NO_GROUPS: Groups = {}
 TOO_MANY = 10  # times the deliveries that can be due: such a run would never end
 LONGEST_PAYLOAD = 60_000  # a datagram holds 65,507 bytes, header and control information included
+
+
+def at_least(name: str, value: int, least: int) -> None:
+    """Refuse a count that is too small."""
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, not {value}")
+
+
+def above_zero(name: str, value: float) -> None:
+    """Refuse a duration or a rate that is not positive."""
+    if not 0 < value < float("inf"):
+        raise ValueError(f"{name} must be above 0, not {value}")
+
+
+def fits_datagrams(name: str, value: int) -> None:
+    """Refuse a payload that no datagram holds."""
+    if not 0 <= value <= LONGEST_PAYLOAD:
+        raise ValueError(f"{name} must be from 0 to {LONGEST_PAYLOAD}, not {value}")
+
+
+OneOrMore = Annotated[int, partial(at_least, least=1)]
+ZeroOrMore = Annotated[int, partial(at_least, least=0)]
+PayloadBytes = Annotated[int, fits_datagrams]
+AboveZero = Annotated[float, above_zero]
 
 
 class Sending(NamedTuple):
@@ -36,27 +62,17 @@ class Sending(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Workload:
+class Workload(Checked):
     """What all workloads have in common: how many senders, drawn at random, and for how long."""
 
-    senders: int = 10  # 0: all processes
-    payload_bytes: int = 0
-    duration_ms: float = 10.0
-    warm_up_messages: int = 0  # multicasts that the protocols' own counters leave out
+    senders: ZeroOrMore = 10  # 0: all processes
+    payload_bytes: PayloadBytes = 0
+    duration_ms: AboveZero = 10.0
+    warm_up_messages: ZeroOrMore = 0  # multicasts that the protocols' own counters leave out
     each_group: bool = False  # send to each of the sender's groups, not to one of them
-    settle_ms: float = 1000.0  # how long a protocol that never rests goes on at the end
+    settle_ms: AboveZero = 1000.0  # how long a protocol that never rests goes on at the end
 
     model: ClassVar[str]
-
-    def __post_init__(self) -> None:
-        at_least("senders", self.senders, 0)
-        at_least("warm_up_messages", self.warm_up_messages, 0)
-        if not 0 <= self.payload_bytes <= LONGEST_PAYLOAD:
-            raise ValueError(
-                f"payload_bytes must be from 0 to {LONGEST_PAYLOAD}, not {self.payload_bytes}"
-            )
-        above_zero("duration_ms", self.duration_ms)
-        above_zero("settle_ms", self.settle_ms)
 
     @property
     def duration(self) -> int:
@@ -146,15 +162,3 @@ def own_groups(node: int, groups: Groups) -> list[frozenset[int]]:
 def draw_from(message: Message) -> int:
     """A number drawn from a message's identity, so that all nodes agree on it."""
     return crc32(struct.pack("!II", message.source, message.seq))
-
-
-def at_least(name: str, value: int, least: int) -> None:
-    """Refuse a count that is too small."""
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, not {value}")
-
-
-def above_zero(name: str, value: float) -> None:
-    """Refuse a duration or a rate that is not positive."""
-    if not 0 < value < float("inf"):
-        raise ValueError(f"{name} must be above 0, not {value}")

@@ -3,28 +3,25 @@
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import partial
+from typing import Annotated, ClassVar
 
 from typing_extensions import override
 
 from testbed.protocols import NS_PER_MS, Message
 from testbed.topologies import Groups
-from testbed.workloads.base import NO_GROUPS, Sending, Workload, above_zero, at_least, draw_from
+from testbed.workloads import base
+from testbed.workloads.base import NO_GROUPS, Sending, Workload, draw_from
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bursts(Workload):
     """Friedman & Manor's: every sender sends a burst at the beginning of each interval, all at once."""
 
-    burst: int = 10
-    interval_ms: float = 1.0
+    burst: base.OneOrMore = 10
+    interval_ms: base.AboveZero = 1.0
 
     model: ClassVar[str] = "bursts"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least("burst", self.burst, 1)
-        above_zero("interval_ms", self.interval_ms)
 
     @override
     def times(self, rng: random.Random) -> Iterator[int]:
@@ -37,13 +34,9 @@ class Bursts(Workload):
 class Steady(Workload):
     """Every sender sends one message each interval, from a random phase on."""
 
-    interval_ms: float = 1.0
+    interval_ms: base.AboveZero = 1.0
 
     model: ClassVar[str] = "steady"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        above_zero("interval_ms", self.interval_ms)
 
     @override
     def times(self, rng: random.Random) -> Iterator[int]:
@@ -55,13 +48,9 @@ class Steady(Workload):
 class Poisson(Workload):
     """Every sender sends after exponentially distributed gaps, ``rate_per_s`` messages on average."""
 
-    rate_per_s: float = 100.0
+    rate_per_s: base.AboveZero = 100.0
 
     model: ClassVar[str] = "poisson"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        above_zero("rate_per_s", self.rate_per_s)
 
     @override
     def times(self, rng: random.Random) -> Iterator[int]:
@@ -78,17 +67,12 @@ class Rounds(Workload):
     fraction as probability.
     """
 
-    senders: int = 0
-    duration_ms: float = 2000.0
-    per_round: float = 0.24
-    round_ms: float = 100.0
+    senders: base.ZeroOrMore = 0
+    duration_ms: base.AboveZero = 2000.0
+    per_round: base.AboveZero = 0.24
+    round_ms: base.AboveZero = 100.0
 
     model: ClassVar[str] = "rounds"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        above_zero("per_round", self.per_round)
-        above_zero("round_ms", self.round_ms)
 
     @override
     def chosen(self, members: list[int], count: int, rng: random.Random) -> list[int]:
@@ -110,17 +94,14 @@ class Reply(Steady):
     wrong protocol fails on. The first four bytes of the payload are the depth of a message.
     """
 
-    payload_bytes: int = 4
-    answers: int = 1
-    depth: int = 5
+    payload_bytes: Annotated[base.PayloadBytes, partial(base.at_least, least=4)] = 4
+    answers: base.OneOrMore = 1
+    depth: base.OneOrMore = 5
 
     model: ClassVar[str] = "reply"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        at_least("payload_bytes", self.payload_bytes, 4)
-        at_least("answers", self.answers, 1)
-        at_least("depth", self.depth, 1)
         if self.answers_per_message() > 1_000_000:
             raise ValueError(
                 f"answers = {self.answers} and depth = {self.depth} make more than a million "
@@ -153,10 +134,10 @@ class RandomDestinations(Workload):
     probability ``broadcast_fraction`` to all of them. The sender is never among the destinations.
     """
 
-    senders: int = 0
-    duration_ms: float = 86_400_000.0
-    messages: int = 30_000
-    mean_interval_ms: float = 100.0
+    senders: base.ZeroOrMore = 0
+    duration_ms: base.AboveZero = 86_400_000.0
+    messages: base.OneOrMore = 30_000
+    mean_interval_ms: base.AboveZero = 100.0
     multicast_fraction: float = 0.1
     broadcast_fraction: float = 0.0
     destinations_fraction: float | None = None
@@ -165,8 +146,6 @@ class RandomDestinations(Workload):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        at_least("messages", self.messages, 1)
-        above_zero("mean_interval_ms", self.mean_interval_ms)
         both = self.multicast_fraction + self.broadcast_fraction
         if not (self.multicast_fraction >= 0 and self.broadcast_fraction >= 0 and both <= 1):
             raise ValueError(

@@ -20,15 +20,16 @@ without destinations goes to all processes, or to one of its sender's groups.
 import random
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import ClassVar, Required
+from functools import cached_property, partial
+from typing import Annotated, ClassVar, Required
 
 from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict, override
 
 from testbed.protocols import NS_PER_MS, Message
 from testbed.topologies import Groups
-from testbed.workloads.base import LONGEST_PAYLOAD, NO_GROUPS, Sending, Workload, at_least
+from testbed.workloads import base
+from testbed.workloads.base import LONGEST_PAYLOAD, NO_GROUPS, Sending, Workload
 
 NUMBER_BYTES = 4  # of a message's number, with which its payload begins
 
@@ -49,15 +50,16 @@ class ScriptedMessage(TypedDict, total=False):
 class Script(Workload):
     """Exactly the listed messages; ``senders`` and ``duration_ms`` have no meaning here."""
 
-    senders: int = 0
-    payload_bytes: int = NUMBER_BYTES
+    senders: base.ZeroOrMore = 0
+    payload_bytes: Annotated[base.PayloadBytes, partial(base.at_least, least=NUMBER_BYTES)] = (
+        NUMBER_BYTES
+    )
     send: tuple[ScriptedMessage, ...]
 
     model: ClassVar[str] = "script"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        at_least("payload_bytes", self.payload_bytes, NUMBER_BYTES)
         for number, message in enumerate(self.send):
             _check(number, message)
         if not any("at_ms" in message for message in self.send):
