@@ -25,7 +25,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import version
@@ -44,7 +44,7 @@ PAGE = "report.html"
 NAME = re.compile(r"\d{8}-\d{6}-")  # how the name of every run begins: when it was started
 
 
-class RunDirectory:
+class RunDirectory(AbstractContextManager["RunDirectory"]):
     """A run on disk, finished or being written; reading what is not there is a ``UserError``."""
 
     def __init__(self, path: Path) -> None:
@@ -75,9 +75,6 @@ class RunDirectory:
         run.write_manifest()
         _point_latest(parent, run.path.name)
         return run
-
-    def __enter__(self) -> RunDirectory:
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None

@@ -27,10 +27,9 @@ oracle and the digest know what a node did from here alone, so the format is ver
 directory.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -42,16 +41,13 @@ from testbed.protocols import MessageId
 LINES_PER_WRITE = 20_000
 
 
-class EventLog(Log):
+class EventLog(Log, AbstractContextManager["EventLog"]):
     """Writes the events of one node or many to one file, in batches of lines."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file: TextIO | None = None
         self._lines: list[str] = []
-
-    def __enter__(self) -> EventLog:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

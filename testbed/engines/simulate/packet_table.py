@@ -1,8 +1,7 @@
 """Every packet on every link as a row of ``packets/links.parquet``, for ``packets = "full"``."""
 
-from __future__ import annotations
-
 from array import array
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pyarrow as pa
@@ -32,15 +31,12 @@ SCHEMA = pa.schema(
 )
 
 
-class PacketTable:
+class PacketTable(AbstractContextManager["PacketTable"]):
     """Gathers rows in columns and writes them a group at a time."""
 
     def __init__(self, path: Path) -> None:
         self._writer = pq.ParquetWriter(path, SCHEMA)
         self._columns = [array("q") for _ in SCHEMA]
-
-    def __enter__(self) -> PacketTable:
-        return self
 
     def __exit__(self, *_: object) -> None:
         try:

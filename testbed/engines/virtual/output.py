@@ -6,14 +6,14 @@ wait, and while all of them wait, virtual time jumps. A file never blocks.
 
 import os
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import BinaryIO
 
 _CHUNK = 1 << 20
 
 
-class FollowedFile:
+class FollowedFile(AbstractContextManager["FollowedFile"]):
     """A file that may not exist yet; what is appended to it is handed to some sinks."""
 
     def __init__(self, path: Path, *sinks: Callable[[bytes], object]) -> None:
@@ -21,9 +21,6 @@ class FollowedFile:
         self._sinks = sinks
         self._file: BinaryIO | None = None
         self.size = 0  # how many bytes have been handed on
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         if self._file is not None:

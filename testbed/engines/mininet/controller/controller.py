@@ -9,7 +9,6 @@ to people is kept in the run directory.
 import gc
 import json
 import os
-import select
 import signal
 import sys
 import time
@@ -22,6 +21,7 @@ from typing import Any, NoReturn, Self
 from testbed.engines.mininet.controller import process
 from testbed.engines.mininet.controller.process import Library
 from testbed.engines.mininet.controller.rules import Arc
+from testbed.engines.mininet.kernel.descriptors import readable
 from testbed.engines.mininet.plan import CONTROLLER_PORT, switch_name
 from testbed.errors import UserError
 from testbed.topologies.routing import Metric
@@ -102,7 +102,7 @@ class Controller:
         process, self._process = self._process, None
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(process, signal.SIGTERM)
-            if not _readable(process, _STOP_S):
+            if not readable(process, _STOP_S):
                 signal.pidfd_send_signal(process, signal.SIGKILL)
         with suppress(ChildProcessError):  # somebody waited for all children
             os.waitid(os.P_PIDFD, process, os.WEXITED)
@@ -137,7 +137,7 @@ class Controller:
         assert self._process is not None, "the controller does not run"
         deadline = time.monotonic() + timeout_s
         while not enough():
-            if not _readable(self._pipe, max(0.0, deadline - time.monotonic())):
+            if not readable(self._pipe, max(0.0, deadline - time.monotonic())):
                 return
             if not (data := os.read(self._pipe, 65536)):
                 raise ControllerError(f"the controller has ended: see {self.log}")
@@ -182,12 +182,6 @@ def _become_controller(arguments: Sequence[str], stdout: int, stderr: int) -> No
         traceback.print_exc()
     finally:
         os._exit(status)
-
-
-def _readable(file: int, timeout_s: float) -> bool:
-    poll = select.poll()  # not select(), which knows no more than 1024 open files
-    poll.register(file, select.POLLIN)
-    return bool(poll.poll(timeout_s * 1000))
 
 
 def _some(names: Sequence[str]) -> str:

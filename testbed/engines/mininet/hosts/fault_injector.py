@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from testbed.engines.mininet.hosts.supervisor import Supervisor
 
 
-class FaultInjector(Actuator):
+class FaultInjector(Actuator, AbstractContextManager["FaultInjector"]):
     """Carries out a fault schedule, and is its clock: poll ``files``, then call ``advance``."""
 
     def __init__(self, faults: FaultSchedule, conditions: Conditions, hosts: Supervisor) -> None:
@@ -29,9 +29,6 @@ class FaultInjector(Actuator):
         self.latest = 0  # when something was last done, by the monotonic clock
         self._start = 0
         self._timer = TimerFd()
-
-    def __enter__(self) -> FaultInjector:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._timer.close()

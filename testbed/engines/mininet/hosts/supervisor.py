@@ -30,7 +30,7 @@ from testbed.engines.mininet.hosts.counters import (
 )
 from testbed.engines.mininet.hosts.fault_injector import FaultInjector
 from testbed.engines.mininet.hosts.host import HostProcess, StopHostError
-from testbed.engines.mininet.kernel.descriptors import close_all_but
+from testbed.engines.mininet.kernel.descriptors import close_all_but, readable
 from testbed.engines.mininet.kernel.namespaces import enter
 from testbed.engines.mininet.plan import MULTICAST_IP, host_ip
 from testbed.errors import UserError
@@ -306,7 +306,7 @@ class Supervisor:
         )
 
     def _answer(self, child: Child) -> str:
-        if not _readable(child.answers, PATIENCE_S):
+        if not readable(child.answers, PATIENCE_S):
             raise UserError(
                 f"the process of host h{child.node} hangs: no word in {PATIENCE_S:.0f} s"
             )
@@ -327,12 +327,6 @@ class Supervisor:
             child.end()
         self.children.clear()
         self.counters.close()
-
-
-def _readable(file: TextIO, seconds: float) -> bool:
-    poll = select.poll()  # unlike select() it knows any number of files
-    poll.register(file, select.POLLIN)
-    return bool(poll.poll(seconds * 1000))
 
 
 def _stop(*_: object) -> None:

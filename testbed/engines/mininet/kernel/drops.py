@@ -18,24 +18,17 @@ def drops(hosts: Sequence[int]) -> dict[str, int]:
     - upcalls_lost: a switch had to ask its daemon about them, and found no room;
     - udp_errors: a host could not take them, in most cases because its socket's buffer was full.
     """
+    softnet = (line.split() for line in _SOFTNET.read_text().splitlines())
     return {
-        "kernel_dropped": _dropped_between_interfaces(),
-        "upcalls_lost": _upcalls_lost(),
+        "kernel_dropped": sum(int(counts[1], 16) for counts in softnet),
+        "upcalls_lost": _counted("lost"),
         "udp_errors": _udp_errors(hosts),
     }
-
-
-def _dropped_between_interfaces() -> int:
-    return sum(int(line.split()[1], 16) for line in _SOFTNET.read_text().splitlines())
 
 
 def upcalls() -> int:
     """Packets about which a switch has asked its daemon so far: others may have overtaken them."""
     return _counted("missed")
-
-
-def _upcalls_lost() -> int:
-    return _counted("lost")
 
 
 def _counted(what: str) -> int:

@@ -6,12 +6,11 @@ interface's number know it, because it was asked for when the interface was made
 those of linux/rtnetlink.h, if_link.h and pkt_sched.h, which never change.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import struct
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 NEWLINK, SETLINK, NEWADDR, NEWROUTE, NEWNEIGH, NEWQDISC, GETQDISC = 16, 19, 20, 24, 28, 36, 38
@@ -53,14 +52,11 @@ class End:
     flags: int = 0
 
 
-class Netlink:
+class Netlink(AbstractContextManager["Netlink"]):
     """A socket to the kernel in the namespace in which it was made."""
 
     def __init__(self, family: int = socket.NETLINK_ROUTE) -> None:
         self.socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, family)
-
-    def __enter__(self) -> Netlink:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.socket.close()
