@@ -10,15 +10,12 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
-from testbed.commands.terminal import complain, console, exit_status, print_json
+from testbed.commands.terminal import complain, console, exit_status, new_table, print_json
 from testbed.errors import UserError
 from testbed.experiment.expand import flatten
 from testbed.figures import shown
 from testbed.runs.directory import RunDirectory
-
-WIDTH = 140  # of a table that goes to a file
 
 
 @dataclass(frozen=True)
@@ -69,7 +66,7 @@ def command(options: argparse.Namespace) -> int:
     if options.json:
         print_json({"runs": [_json(run, runs[0]) for run in runs], "differ": differences(runs)})
     elif runs:
-        show(runs, console())
+        show(runs, console(wide=True))
     verdicts = [run.summary.get("verdict", "unknown") for run in runs]
     return exit_status([*verdicts, *("unknown" for _ in problems)])
 
@@ -95,13 +92,10 @@ def ratios(run: Compared, first: Compared) -> dict[str, float]:
 
 def show(runs: Sequence[Compared], out: Console) -> None:
     """The runs, what differs in their experiments, their figures."""
-    if not out.is_terminal:
-        out.width = WIDTH
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("")
     for number, run in enumerate(runs, 1):
         out.print(f"{number}: {escape(str(run.path))}", soft_wrap=True)
-        table.add_column(f"{number} {run.settings['protocol.name']}", justify="right")
+    names = (run.settings["protocol.name"] for run in runs)
+    table = new_table([""], [f"{number} {name}" for number, name in enumerate(names, 1)])
     for key, values in differences(runs).items():
         table.add_row(key, *("-" if value is None else escape(str(value)) for value in values))
     table.add_section()

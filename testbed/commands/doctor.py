@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from rich.markup import escape
-from rich.table import Table
 
-from testbed.commands.terminal import console, print_json
+from testbed.commands.terminal import console, new_table, print_json
 from testbed.engines import choose_engine
 from testbed.engines.needs import abilities
 from testbed.errors import UserError
@@ -40,9 +39,7 @@ def command(options: argparse.Namespace) -> int:
         print_json({"engine": engine, "why": why, "abilities": [asdict(a) for a in found]})
     else:
         out = console()
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for column in ("", "", "serves", "how to fix it"):
-            table.add_column(column)
+        table = new_table(["", "", "serves", "how to fix it"])
         for ability in found:
             mark = "[green]✓[/]" if ability.ok else "[red]✗[/]"
             remedy = "" if ability.ok else escape(ability.remedy)

@@ -16,6 +16,11 @@ from testbed.protocols.broken import BROKEN
 
 STATUS = {"valid": 0, "invalid": 1, "unknown": 2}
 NARROWEST, WIDEST = 60, 100
+CHOICES = {
+    "fifo": "a channel keeps the order of its messages",
+    "answers": "applications may multicast while a message is being delivered to them",
+    "subsets": "messages go to any set of others too, if the protocol can do that",
+}
 _TO = {"all": "", "sets": " to any others or to all", "groups": " to groups of two"}
 
 
@@ -39,25 +44,13 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--messages", type=int, default=4, help="messages to multicast in all, at most (default: 4)"
     )
-    parser.add_argument(
-        "--fifo",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help="whether a channel keeps the order of its messages (default: yes)",
-    )
-    parser.add_argument(
-        "--answers",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help="whether applications may multicast while a message is being delivered to them "
-        "(default: yes)",
-    )
-    parser.add_argument(
-        "--subsets",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help="whether messages go to any set of others too, if the protocol can do that (default: yes)",
-    )
+    for option, what in CHOICES.items():
+        parser.add_argument(
+            f"--{option}",
+            action=argparse.BooleanOptionalAction,
+            default=True,
+            help=f"whether {what} (default: yes)",
+        )
     parser.add_argument(
         "--limit", type=int, default=LIMIT, help=f"states to visit at most (default: {LIMIT:,})"
     )

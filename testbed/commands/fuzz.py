@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from testbed.commands.protocols import find_protocol
-from testbed.commands.terminal import console, print_json, progress_bar
+from testbed.commands.terminal import console, new_table, print_json, progress_bar
 from testbed.errors import UserError
 from testbed.fuzz import Batch, Example, Tally, batches, shrunk, try_batch, write_example
 from testbed.protocols import PROTOCOLS
@@ -96,10 +95,8 @@ def _try(work: list[Batch], master: str | None) -> Generator[Tally]:
 
 def show(tallies: list[Tally], examples: dict[str, tuple[Path, Example]], out: Console) -> None:
     """A row for each protocol, then the smallest case of each that goes wrong."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("protocol")
-    for label in ("seeds", "violations", "messages", "deliveries", "faults"):
-        table.add_column(label, justify="right")
+    labels = ("seeds", "violations", "messages", "deliveries", "faults")
+    table = new_table(["protocol"], labels)
     for tally in tallies:
         figures = (tally.seeds, len(tally.wrong), tally.messages, tally.deliveries, tally.faults)
         table.add_row(tally.protocol, *(f"{figure:,}" for figure in figures))

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from testbed.check.fidelity import Fidelity
+from testbed.commands import terminal
 from testbed.commands.digest import add_master, digest_runs
 from testbed.commands.terminal import complain, console, exit_status, print_json, progress_bar
 from testbed.engines import choose_engine
@@ -106,13 +106,10 @@ def show(runs: Sequence[Run], out: Console) -> None:
         f"seed {first.experiment.seed}, engine {first.experiment.engine}",
         soft_wrap=True,
     )
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("")
     names = [run.experiment.protocol.name for run in runs]
     if len(set(names)) < len(runs):
         names = [run.experiment.label.replace(", ", "\n") for run in runs]
-    for name in names:
-        table.add_column(name, justify="right")
+    table = terminal.new_table([""], names)
     for figure in shown(run.summary for run in runs):
         table.add_row(figure.title, *(figure.text(run.summary.get(figure.key)) for run in runs))
     out.print(table)

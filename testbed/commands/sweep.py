@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from testbed.sweep.runner import Swept
 
-WIDTH = 140  # of a table that goes to a file
-
 
 def add_parser(commands: Any) -> None:
     """Declare the command."""
@@ -73,7 +71,7 @@ def command(options: argparse.Namespace) -> int:
             }
         )
     else:
-        show(sweep, swept, plots, console())
+        show(sweep, swept, plots, console(wide=True))
     for point, error in failed.items():
         complain(f"failed: {point}: {error}")
     return exit_status([*swept.points["verdict"], *("unknown" for _ in failed)])
@@ -99,8 +97,6 @@ def draw(sweep: Sweep, swept: Swept, problems: list[str]) -> list[Path]:
 
 def show(sweep: Sweep, swept: Swept, plots: list[Path], out: Console) -> None:
     """The means of the main figures, then where everything is."""
-    if not out.is_terminal:
-        out.width = WIDTH
     seeds = swept.points["seed"].nunique()
     out.print(
         f"[bold]{sweep.name}[/]: {len(swept.points)} of {len(sweep.points)} runs, "

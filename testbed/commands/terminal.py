@@ -8,13 +8,28 @@ from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Table
 
 SECONDS_BEFORE_BAR = 2.0
+WIDTH = 140  # of a table that goes to a file
 
 
-def console() -> Console:
-    """Standard output for people."""
-    return Console(highlight=False)
+def console(wide: bool = False) -> Console:
+    """Standard output for people; a ``wide`` table that goes to a file is not cut at its end."""
+    out = Console(highlight=False)
+    if wide and not out.is_terminal:
+        out.width = WIDTH
+    return out
+
+
+def new_table(words: Iterable[str], numbers: Iterable[str] = ()) -> Table:
+    """A table with these columns of words and then these of numbers."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for head in words:
+        table.add_column(head)
+    for head in numbers:
+        table.add_column(head, justify="right")
+    return table
 
 
 def print_json(content: Any) -> None:

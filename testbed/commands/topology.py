@@ -5,9 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-
-from testbed.commands.terminal import console, print_json
+from testbed.commands.terminal import console, new_table, print_json
 from testbed.errors import UserError
 from testbed.experiment import load
 from testbed.experiment.network import build_network
@@ -75,10 +73,7 @@ def show(experiment: Any, figures: dict[str, Any], output: Path | None) -> None:
         f"[bold]{experiment.topology.model}[/] network, {experiment.overlay.model} overlay, "
         f"seed {experiment.seed}"
     )
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("")
-    for name in figures:
-        table.add_column(name, justify="right")
+    table = new_table([""], figures)
     columns = [asdict(figure) for figure in figures.values()]
     for key in columns[0]:
         table.add_row(key.replace("_", " "), *(_format(column.get(key)) for column in columns))
