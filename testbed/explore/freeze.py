@@ -1,4 +1,4 @@
-"""Any state as a hashable value: states with equal values behave the same.
+"""Any state as a hashable value, and as a number: states with equal values behave the same.
 
 If in doubt, two states are distinguished, which costs time but misses nothing: the order of a
 dictionary's keys counts, because a protocol may iterate over them in that order.
@@ -9,10 +9,11 @@ import random
 from collections import deque
 from collections.abc import Hashable
 from hashlib import sha256
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+T = TypeVar("T")
 _PLAIN = (int, str, bytes, type(None))
 
 
@@ -40,3 +41,17 @@ def freeze(value: Any, above: tuple[int, ...] = ()) -> Hashable:
     if callable(value):
         return value  # type: ignore[no-any-return]
     return kind, freeze(value.__getstate__(), above)
+
+
+class Numbered(list[T]):
+    """Values in the order in which they were first met; the number of one is its index."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Hashable, int] = {}
+
+    def number(self, value: T, key: Hashable) -> int:
+        """The number of a value, the next one if no value with that key was met before."""
+        number = self._numbers.setdefault(key, len(self))
+        if number == len(self):
+            self.append(value)
+        return number

@@ -6,10 +6,11 @@ everywhere cannot be violated any more and is forgotten, so that histories that 
 become one state. The oracle of ``testbed.check`` knows nothing of this monitor, and has the last word.
 """
 
-from functools import reduce
+from functools import cache, reduce
 from operator import or_
 from typing import NamedTuple
 
+from testbed.explore.freeze import Numbered
 from testbed.explore.recorder import Act
 from testbed.protocols import MessageId
 
@@ -41,9 +42,8 @@ class Monitor:
         self.processes = processes
         self.most = messages
         slots = processes * messages + 1
-        self._known: list[Knowledge] = []
-        self._numbers: dict[Knowledge, int] = {}
-        self._steps: dict[tuple[int, int, Events], tuple[int, Mistake | None]] = {}
+        self._known: Numbered[Knowledge] = Numbered()
+        self._step = cache(self._work_out)
         none = (0,) * processes
         self.initial = self._number(Knowledge(0, none, none, none, (0,) * slots))
 
@@ -53,13 +53,7 @@ class Monitor:
 
     def step(self, number: int, process: int, events: Events) -> tuple[int, Mistake | None]:
         """What is known after these events of a process, and what is wrong with them."""
-        if not events:
-            return number, None
-        key = number, process, events
-        found = self._steps.get(key)
-        if found is None:
-            found = self._steps[key] = self._step(self._known[number], process, events)
-        return found
+        return self._step(number, process, events) if events else (number, None)
 
     def lost(self, number: int) -> Mistake | None:
         """What is missing if nothing more happens."""
@@ -69,7 +63,8 @@ class Monitor:
                 return Mistake(f"process {process} never delivers {self._names(missing)}", process)
         return None
 
-    def _step(self, known: Knowledge, process: int, events: Events) -> tuple[int, Mistake | None]:
+    def _work_out(self, number: int, process: int, events: Events) -> tuple[int, Mistake | None]:
+        known = self._known[number]
         sent, owed, delivered, past, causes = known.sent, *map(list, known[1:])
         wrong = None
         for kind, name, to in events:
@@ -110,10 +105,7 @@ class Monitor:
         return " and ".join(map(str, names))
 
     def _number(self, known: Knowledge) -> int:
-        number = self._numbers.setdefault(known, len(self._known))
-        if number == len(self._known):
-            self._known.append(known)
-        return number
+        return self._known.number(known, known)
 
 
 def _essential(known: Knowledge) -> Knowledge:

@@ -9,10 +9,11 @@ import copy
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from typing import NamedTuple
 
-from testbed.explore.freeze import freeze
+from testbed.explore.freeze import Numbered, freeze
 from testbed.explore.recorder import Act, Answers, Destinations, Reaction, Recorder
 from testbed.protocols import Message, Place, Protocol
 
@@ -74,12 +75,10 @@ class Processes:
     ) -> None:
         self.choices = choices  # for each process: the destinations that its application may choose
         self.answers = answers  # whether the application may multicast during a delivery
-        self.messages: list[Message] = []
-        self._message_numbers: dict[Hashable, int] = {}
-        self._states: list[_State] = []
-        self._state_numbers: dict[Hashable, int] = {}
-        self._outcomes: dict[tuple[int, Stimulus, int], tuple[Outcome, ...]] = {}
-        self._runs: dict[tuple[int, Stimulus, Answers], tuple[Outcome, int]] = {}
+        self.messages: Numbered[Message] = Numbered()
+        self._states: Numbered[_State] = Numbered()
+        self.outcomes = cache(self._work_out)
+        self._run = cache(self._run_once)
         self.initial = tuple(self._state(_State(make(place), 0, ())) for place in places)
 
     def __len__(self) -> int:
@@ -89,15 +88,8 @@ class Processes:
         """The timers that are set in a state."""
         return self._states[state].timers
 
-    def outcomes(self, state: int, stimulus: Stimulus, left: int) -> tuple[Outcome, ...]:
-        """One outcome for each way to answer deliveries, with ``left`` messages left to multicast."""
-        key = state, stimulus, left
-        known = self._outcomes.get(key)
-        if known is None:
-            known = self._outcomes[key] = self._work_out(state, stimulus, left)
-        return known
-
     def _work_out(self, state: int, stimulus: Stimulus, left: int) -> tuple[Outcome, ...]:
+        """One outcome for each way to answer deliveries, with ``left`` messages left to multicast."""
         protocol = self._states[state].protocol
         if isinstance(stimulus, Say):
             if protocol.busy():
@@ -107,10 +99,7 @@ class Processes:
         open_: deque[Answers] = deque([()])
         while open_:
             answers = open_.popleft()
-            run = state, stimulus, answers
-            if run not in self._runs:
-                self._runs[run] = self._run(*run)
-            outcome, chances = self._runs[run]
+            outcome, chances = self._run(state, stimulus, answers)
             found[outcome] = None
             first = answers[-1][0] + 1 if answers else 0
             if self.answers and len(answers) < left:
@@ -118,13 +107,13 @@ class Processes:
                 open_ += [(*answers, answer) for answer in more]
         return tuple(found)
 
-    def _run(self, state: int, stimulus: Stimulus, answers: Answers) -> tuple[Outcome, int]:
+    def _run_once(self, state: int, stimulus: Stimulus, answers: Answers) -> tuple[Outcome, int]:
         before = self._states[state]
         recorder = Recorder(copy.deepcopy(before.protocol), before.multicasts, before.timers)
         did = self._stimulate(recorder, stimulus, answers)
         node = recorder.node
         after = _State(node.protocol, node.multicasts, tuple(recorder.timers))
-        sends = tuple((peer, self._message(message)) for peer, message in did.sends)
+        sends = tuple((peer, self.messages.number(m, freeze(m))) for peer, m in did.sends)
         multicasts = node.multicasts - before.multicasts
         outcome = Outcome(
             self._state(after), sends, tuple(did.events), answers, multicasts, did.failure
@@ -145,13 +134,4 @@ class Processes:
 
     def _state(self, state: _State) -> int:
         key = freeze(vars(state.protocol)), state.multicasts, state.timers
-        number = self._state_numbers.setdefault(key, len(self._states))
-        if number == len(self._states):
-            self._states.append(state)
-        return number
-
-    def _message(self, message: Message) -> int:
-        number = self._message_numbers.setdefault(freeze(message), len(self.messages))
-        if number == len(self.messages):
-            self.messages.append(message)
-        return number
+        return self._states.number(state, key)

@@ -12,6 +12,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple, cast
 
 from testbed.explore.choices import ScriptedChoices, all_ways
+from testbed.explore.freeze import Numbered
 from testbed.protocols.base import CancelTimer, Place, Send, SetTimer
 from testbed.protocols.cluster.tickets import Granted, Leases, LeaseSettings
 from testbed.protocols.cluster.tickets.exclusion import SILENCE
@@ -159,9 +160,8 @@ class Steps:
     def __init__(self, kind: type[Leases], parts: int) -> None:
         self.kind = kind
         self.rules = LeaseSettings(k=1, round_ns=parts * TICK, delay_ns=TICK // 2, parts=parts)
-        self.locals: list[Local] = []
-        self.messages: list[Any] = []
-        self.numbers: dict[Hashable, int] = {}
+        self.locals: Numbered[Local] = Numbered()
+        self.messages: Numbered[Any] = Numbered()
         self.after = cache(self._after)
         self.tick = cache(self._tick)
         self.slowed = cache(self._slowed)
@@ -172,18 +172,11 @@ class Steps:
 
     def number(self, local: Local) -> int:
         """The number of a state."""
-        key = (hashable_state(local.machine), local.timers)
-        number = self.numbers.setdefault(key, len(self.locals))
-        if number == len(self.locals):
-            self.locals.append(local)
-        return number
+        return self.locals.number(local, (hashable_state(local.machine), local.timers))
 
     def message(self, message: Any) -> int:
         """The number of a message."""
-        number = self.numbers.setdefault(hashable_message(message), len(self.messages))
-        if number == len(self.messages):
-            self.messages.append(message)
-        return number
+        return self.messages.number(message, hashable_message(message))
 
     def _begun(self, p: int, incarnation: int) -> LeaseOutcome:
         """The start of a process."""
@@ -233,36 +226,31 @@ class Steps:
         local = Local(machine, tuple(sorted(timers.items())))
         return LeaseOutcome(self.number(local), tuple(sends), tuple(grants))
 
-    def _tick(self, state: int, numbers: Numbers) -> int:
-        """The state a tick later, with polls renumbered; a timer that is due stays due."""
+    def shifted(self, state: int, ticks: int) -> Local:
+        """The state when the clock has gone on by a tick, or back; what has expired stays expired."""
         before = self.locals[state]
-        machine = clone(before.machine)
-        for name in ENDS:
-            setattr(machine, name, getattr(machine, name) - TICK)
-        if (q := machine.question) is not None:
-            machine.question = q._replace(asked_at=q.asked_at - TICK)
-        if machine.exclusion is not None:
-            machine.exclusion.fenced_at -= TICK
-        normalise(machine)
-        new = {(p, before): after for p, before, after in numbers}
-        if new:
-            renumber(machine, lambda p, n: new.get((p, n), n))
-        timers = tuple((timer, max(left - 1, 0)) for timer, left in before.timers)
-        return self.number(Local(machine, timers))
-
-    def _slowed(self, state: int) -> int:
-        """The state when the clock loses a tick; what has expired stays expired."""
-        before = self.locals[state]
-        machine = clone(before.machine)
+        machine, by = clone(before.machine), ticks * TICK
         for name in ENDS:
             if getattr(machine, name):
-                setattr(machine, name, getattr(machine, name) + TICK)
+                setattr(machine, name, getattr(machine, name) - by)
         if (q := machine.question) is not None:
-            machine.question = q._replace(asked_at=q.asked_at + TICK)
+            machine.question = q._replace(asked_at=q.asked_at - by)
         if machine.exclusion is not None:
-            machine.exclusion.fenced_at += TICK
+            machine.exclusion.fenced_at -= by
         normalise(machine)
-        return self.number(Local(machine, tuple((t, left + 1) for t, left in before.timers)))
+        return Local(machine, tuple((t, max(left - ticks, 0)) for t, left in before.timers))
+
+    def _tick(self, state: int, numbers: Numbers) -> int:
+        """The state a tick later, with polls renumbered; a timer that is due stays due."""
+        later = self.shifted(state, 1)
+        new = {(p, before): after for p, before, after in numbers}
+        if new:
+            renumber(later.machine, lambda p, n: new.get((p, n), n))
+        return self.number(later)
+
+    def _slowed(self, state: int) -> int:
+        """The state when the clock loses a tick."""
+        return self.number(self.shifted(state, -1))
 
     def _polls(self, state: int) -> frozenset[tuple[int, int]]:
         """All polls that a process knows."""
