@@ -31,7 +31,6 @@ from testbed.workloads import WORKLOADS, Bursts, Workload
 ENGINES = ("simulate", "mininet", "virtual")
 AUTO = "auto"  # the engine that suits the machine
 LONGEST_SHOWN = 60  # characters of a wrong value
-CHANNELS = {"raw": None, "reliable": Reliable.Settings}
 _REGISTRIES: dict[str, Mapping[str, Any]] = {
     "protocol": PROTOCOLS | BROKEN,
     "topology": MODELS,
@@ -40,6 +39,7 @@ _REGISTRIES: dict[str, Mapping[str, Any]] = {
     "workload": WORKLOADS,
     "fault": FAULTS,
 }
+_CHANNELS = {"raw": None, "reliable": Reliable.Settings}  # what a sweep does not look into
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def parse(document: Mapping[str, Any], file: Path) -> list[Experiment]:
         raise UserError(f"{file}: protocol is empty; name at least one of {_list(PROTOCOLS)}")
     experiments = []
     for table in tables:
-        protocol, settings = _pick(PROTOCOLS | BROKEN, table, file, "protocol", key="name")
+        protocol, settings = _pick("protocol", table, file)
         experiments.append(
             Experiment(
                 name=_name(top.name, file),
@@ -169,16 +169,14 @@ def parse(document: Mapping[str, Any], file: Path) -> list[Experiment]:
                 packets=top.packets,
                 protocol=protocol,
                 settings=_build(protocol.Settings, settings, file, "protocol"),
-                topology=_model(MODELS, _absolute(top.topology, file), file, "topology"),
+                topology=_model("topology", _absolute(top.topology, file), file),
                 links=_build(Links, top.links, file, "links"),
-                overlay=_model(OVERLAYS, top.overlay, file, "overlay"),
+                overlay=_model("overlay", top.overlay, file),
                 transport=_build(Transport, top.transport, file, "transport"),
-                workload=_model(WORKLOADS, top.workload, file, "workload"),
-                groups=None
-                if top.groups is None
-                else _model(GROUPINGS, top.groups, file, "groups"),
+                workload=_model("workload", top.workload, file),
+                groups=None if top.groups is None else _model("groups", top.groups, file),
                 channel=_channel(top.channel, file),
-                faults=tuple(_fault(table, file) for table in top.fault),
+                faults=tuple(_model("fault", table, file) for table in top.fault),
                 file=file,
             )
         )
@@ -231,28 +229,22 @@ def _absolute(table: dict[str, Any], file: Path) -> dict[str, Any]:
     return table
 
 
-def _model(registry: Mapping[str, type], table: dict[str, Any], file: Path, where: str) -> Any:
-    cls, rest = _pick(registry, table, file, where, key="model")
+def _model(where: str, table: dict[str, Any], file: Path) -> Any:
+    cls, rest = _pick(where, table, file)
     return _build(cls, rest, file, where)
 
 
 def _channel(value: str | dict[str, Any], file: Path) -> Any:
     table = {"model": value} if isinstance(value, str) else value
-    settings, rest = _pick(CHANNELS, table, file, "channel", key="model")
+    settings, rest = _pick("channel", table, file)
     if settings is None and rest:
         raise UserError(f"{file}: a raw channel has no settings, so not {_list(rest)} either")
     return settings and _build(settings, rest, file, "channel")
 
 
-def _fault(table: dict[str, Any], file: Path) -> Any:
-    cls, rest = _pick(FAULTS, table, file, "fault", key="kind")
-    return _build(cls, rest, file, "fault")
-
-
-def _pick(
-    registry: Mapping[str, Any], table: dict[str, Any], file: Path, where: str, key: str
-) -> tuple[Any, dict[str, Any]]:
-    rest = dict(table)
+def _pick(where: str, table: dict[str, Any], file: Path) -> tuple[Any, dict[str, Any]]:
+    """What a table names, and the rest of the table."""
+    registry, key, rest = _REGISTRIES.get(where, _CHANNELS), naming_key(where), dict(table)
     name = rest.pop(key, None)
     offered = [choice for choice in registry if choice not in BROKEN]
     if name is None:

@@ -23,7 +23,9 @@ APART = 0.006  # distance of a link's two strands, of the picture's width
 
 def draw_links(runs: Sequence[Results], names: Sequence[str]) -> Figure | None:
     """One panel for each run, all in one scale."""
-    drawn = [(run, name) for run, name in zip(runs, names, strict=True) if _loaded(run)]
+    drawn = [
+        (run, name) for run, name in zip(runs, names, strict=True) if run.links["load"].sum() > 0
+    ]
     if not drawn:
         return None
     most = max(float(run.links["load"].max()) for run, _ in drawn)
@@ -45,10 +47,6 @@ def draw_links(runs: Sequence[Results], names: Sequence[str]) -> Figure | None:
     bar.set_label("packets on the link, mean")
     bar.outline.set_visible(False)
     return figure
-
-
-def _loaded(run: Results) -> bool:
-    return bool(run.links["load"].sum() > 0)
 
 
 def _places(run: Results) -> Places:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from testbed import __version__
 from testbed.figures import swept_figures, table
-from testbed.report.style import PAGE, legend, look, new_figure, render, styled
+from testbed.report.style import PAGE, look, new_figure, save, styled
 from testbed.runs.directory import safe_name
 from testbed.sweep.tables import dimensions
 
@@ -77,11 +77,9 @@ def draw_trends(trends: pd.DataFrame, directory: Path) -> list[Path]:
         for trend in trends_in(trends):
             for values, group in groups:
                 words = [f"{short(k)} {_text(v)}" for k, v in zip(others, values, strict=True)]
-                file = directory / f"{safe_name('-'.join([trend.name, *words]))}.svg"
-                figure = _draw(trend, group, x, ", ".join([trend.title, *words]))
-                for suffix in ("svg", "png"):
-                    file.with_suffix(f".{suffix}").write_bytes(render(figure, suffix))
-                files.append(file)
+                name = safe_name("-".join([trend.name, *words]))
+                save(_draw(trend, group, x, ", ".join([trend.title, *words])), directory, name)
+                files.append(directory / f"{name}.svg")
     return files
 
 
@@ -111,7 +109,6 @@ def _draw(trend: Trend, group: pd.DataFrame, x: str, title: str) -> Any:
         _panel(axes, group[group["figure"] == key], x)
         axes.set_xlabel("system size (nodes)" if x == SIZE else short(x))
         axes.set_ylabel(table()[key].title)
-    legend(figure, panels[0])
     return figure
 
 
