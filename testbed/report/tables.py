@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ GOOD = {"valid", "exact", "good", "complete"}
 
 Runs = Sequence[Results]
 Cells = Sequence[str]
+Columns = dict[str, Callable[[dict[Any, Any]], str]]
 
 
 def verdicts_table(runs: Runs, names: Sequence[str]) -> str:
@@ -93,74 +94,49 @@ def groups_table(run: Results) -> str:
 def busiest_links(run: Results) -> str:
     """The links with the most load."""
     busy = run.links.dropna(subset=["load"]).sort_values("load", ascending=False, kind="stable")
-    if busy.empty:
-        return ""
-    rows = [
-        [
-            f"{int(row['tail'])} → {int(row['head'])}",
-            f"{row['delay_ns'] / 1e6:,.3f}",
-            f"{row['load']:,.2f}",
-            _count(row["packets"]),
-            _count(row["bytes"]),
-            f"{row['waited'] / max(1, row['packets']) / 1e6:,.3f}",
-            _count(row["queue_max"]),
-        ]
-        for row in _records(busy.head(ROWS))
-    ]
-    head = ["link", "delay (ms)", "load", "packets", "bytes", "wait, mean (ms)", "queue, max"]
-    return _table(
-        head, rows, f"Links with the most load, {len(rows)} of {len(run.links)}.", " nnnnnn"
-    )
+    columns: Columns = {
+        "link": lambda row: f"{int(row['tail'])} → {int(row['head'])}",
+        "delay (ms)": lambda row: f"{row['delay_ns'] / 1e6:,.3f}",
+        "load": lambda row: f"{row['load']:,.2f}",
+        "packets": lambda row: _count(row["packets"]),
+        "bytes": lambda row: _count(row["bytes"]),
+        "wait, mean (ms)": lambda row: f"{row['waited'] / max(1, row['packets']) / 1e6:,.3f}",
+        "queue, max": lambda row: _count(row["queue_max"]),
+    }
+    return "" if busy.empty else _top(busy, columns, "Links with the most load", len(run.links))
 
 
 def slowest_messages(run: Results) -> str:
     """The messages that took the longest to get everywhere."""
     slow = run.messages.dropna(subset=["delay_max"])
     slow = slow.sort_values(["delay_max", "source", "seq"], ascending=[False, True, True])
-    rows = []
-    for row in _records(slow.head(ROWS)):
-        name = f"m({int(row['source'])},{int(row['seq'])})"
-        rows.append(
-            [
-                f'<a href="#{name}">{name}</a>',
-                f"{row['sent_at'] / 1e6:,.3f}",
-                f"{row['delay_mean'] / 1e6:,.3f}",
-                f"{row['delay_max'] / 1e6:,.3f}",
-                _count(row["holders"]),
-                _ms(row["held_max"]),
-                _count(row["delivered"]),
-            ]
-        )
-    if not rows:
-        return ""
-    head = ["message", "sent at (ms)", "delay, mean (ms)", "delay, max (ms)", "held by"]
-    head += ["held, max (ms)", "delivered by"]
-    caption = f"Slowest messages, {len(rows)} of {len(run.messages)}."
-    return _table(head, rows, caption, " nnnnnn")
+    columns: Columns = {
+        "message": lambda row: _link(f"m({int(row['source'])},{int(row['seq'])})"),
+        "sent at (ms)": lambda row: f"{row['sent_at'] / 1e6:,.3f}",
+        "delay, mean (ms)": lambda row: f"{row['delay_mean'] / 1e6:,.3f}",
+        "delay, max (ms)": lambda row: f"{row['delay_max'] / 1e6:,.3f}",
+        "held by": lambda row: _count(row["holders"]),
+        "held, max (ms)": lambda row: _ms(row["held_max"]),
+        "delivered by": lambda row: _count(row["delivered"]),
+    }
+    return "" if slow.empty else _top(slow, columns, "Slowest messages", len(run.messages))
 
 
 def nodes_table(run: Results) -> str:
     """The processes whose delivery queues were the longest."""
-    nodes = run.nodes.sort_values(
-        ["queue_mean", "delay_mean", "node"], ascending=[False, False, True]
-    )
-    rows = [
-        [
-            str(int(row["node"])),
-            _count(row["multicasts"]),
-            _count(row["deliveries"]),
-            _ms(row["delay_mean"]),
-            _ms(row["delay_max"]),
-            _count(row["held"]),
-            f"{row['queue_mean']:,.3f}",
-            _count(row["queue_max"]),
-        ]
-        for row in _records(nodes.head(ROWS))
-    ]
-    head = ["process", "multicasts", "deliveries", "delay, mean (ms)", "delay, max (ms)"]
-    head += ["held back", "queue, mean", "queue, max"]
-    caption = f"Processes with the longest delivery queues, {len(rows)} of {len(nodes)}."
-    return _table(head, rows, caption, " nnnnnnn")
+    order = ["queue_mean", "delay_mean", "node"]
+    nodes = run.nodes.sort_values(order, ascending=[False, False, True])
+    columns: Columns = {
+        "process": lambda row: str(int(row["node"])),
+        "multicasts": lambda row: _count(row["multicasts"]),
+        "deliveries": lambda row: _count(row["deliveries"]),
+        "delay, mean (ms)": lambda row: _ms(row["delay_mean"]),
+        "delay, max (ms)": lambda row: _ms(row["delay_max"]),
+        "held back": lambda row: _count(row["held"]),
+        "queue, mean": lambda row: f"{row['queue_mean']:,.3f}",
+        "queue, max": lambda row: _count(row["queue_max"]),
+    }
+    return _top(nodes, columns, "Processes with the longest delivery queues", len(nodes))
 
 
 def versions_table(runs: Runs, names: Sequence[str]) -> str:
@@ -171,6 +147,14 @@ def versions_table(runs: Runs, names: Sequence[str]) -> str:
     keys = dict.fromkeys(key for versions in flat for key in versions)
     rows = [[escape(key), *(escape(str(its.get(key, "–"))) for its in flat)] for key in keys]
     return _table(["", *map(escape, names)], rows)
+
+
+def _top(table: DataFrame, columns: Columns, title: str, of: int) -> str:
+    """The first rows of a table, with the columns of a page: their heads, and how to write a row."""
+    records = table.head(ROWS).to_dict("records")
+    rows = [[write(row) for write in columns.values()] for row in records]
+    caption = f"{title}, {len(rows)} of {of}."
+    return _table([*columns], rows, caption, " ".ljust(len(columns), "n"))
 
 
 def _table(head: Cells, rows: Iterable[Cells], caption: str = "", kinds: str = "") -> str:
@@ -194,8 +178,8 @@ def _row(cells: Cells, marks: Sequence[str]) -> str:
     )
 
 
-def _records(table: DataFrame) -> list[dict[Any, Any]]:
-    return list(table.to_dict("records"))
+def _link(name: str) -> str:
+    return f'<a href="#{name}">{name}</a>'
 
 
 def _verdict(verdict: str) -> str:
