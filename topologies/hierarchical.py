@@ -20,7 +20,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 from typing_extensions import override
 
@@ -31,12 +31,7 @@ from .level import Domain, Level
 from .plane import Point, Sketch, distance, spread
 
 ConnectionMethod = Literal["random", "least-degree-non-leaf", "least-degree", "threshold"]
-CONNECTIONS: tuple[ConnectionMethod, ...] = (
-    "random",
-    "least-degree-non-leaf",
-    "least-degree",
-    "threshold",
-)  # the ways to connect, in the order of GT-ITM's numbers
+CONNECTIONS: tuple[ConnectionMethod, ...] = get_args(ConnectionMethod)  # as GT-ITM numbers them
 MAX_LEVELS = 5
 
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import networkx as nx
@@ -95,18 +95,18 @@ class UnjudgeableSpans:
         self.spans[b, a].append((begin, end))
 
 
+@dataclass
 class _LinkModel:
     """A store-and-forward link: what it should do with the packets that were seen to join its queue."""
 
-    def __init__(self, delay_ns: int, bandwidth_bps: int) -> None:
-        self.delay_ns, self.bandwidth_bps = delay_ns, bandwidth_bps
-        self.free_at = 0
-        self.unjudgeable_until = 0
-        self.longest_queue = 0
-        self._starts: deque[int] = deque()  # when those that wait will be transmitted
-        self._latest: dict[
-            tuple[int, int], int
-        ] = {}  # the last packet seen of two hosts, by number
+    delay_ns: int
+    bandwidth_bps: int
+    free_at: int = 0
+    unjudgeable_until: int = 0
+    longest_queue: int = 0
+    _starts: deque[int] = field(default_factory=deque)  # when those that wait will be transmitted
+    # the last packet seen of two hosts, by number
+    _latest: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def transmit(self, queued: int, size: int) -> int:
         """Transmit a packet behind those that wait; when it should arrive."""

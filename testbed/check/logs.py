@@ -12,6 +12,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -240,14 +241,14 @@ def _tell(progress: Tick, before: int, total: int, at: int) -> None:
     progress(before + at, total)
 
 
+@dataclass
 class _FileReader:
     """Reads one file, with the lines of one node or many."""
 
-    def __init__(self, logs: Logs, path: Path, progress: Callable[[int], None]) -> None:
-        self.logs = logs
-        self.path = path
-        self.progress = progress
-        self.here: dict[int, NodeLog] = {}
+    logs: Logs
+    path: Path
+    progress: Callable[[int], None]
+    here: dict[int, NodeLog] = field(default_factory=dict)
 
     def read(self) -> None:
         """Add all lines to the logs."""

@@ -71,9 +71,7 @@ def mininet() -> Ability:
     """Mininet is a Debian package of Debian's Python."""
     ok = importlib.util.find_spec("mininet") is not None
     remedy = "sudo apt-get install mininet (a virtual environment needs --system-site-packages)"
-    return Ability(
-        "Mininet", ok, "installed" if ok else "not installed", remedy, "mininet, virtual"
-    )
+    return _installed("Mininet", ok, remedy)
 
 
 def openvswitch() -> Ability:
@@ -81,9 +79,11 @@ def openvswitch() -> Ability:
     path = _programs()
     ok = all(shutil.which(program, path=path) for program in OPENVSWITCH)
     remedy = "sudo apt-get install openvswitch-switch"
-    return Ability(
-        "Open vSwitch", ok, "installed" if ok else "not installed", remedy, "mininet, virtual"
-    )
+    return _installed("Open vSwitch", ok, remedy)
+
+
+def _installed(name: str, ok: bool, remedy: str) -> Ability:
+    return Ability(name, ok, "installed" if ok else "not installed", remedy, "mininet, virtual")
 
 
 def netem() -> Ability:

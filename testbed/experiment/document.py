@@ -9,6 +9,7 @@ import dataclasses
 import difflib
 import json
 import tomllib
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -32,7 +33,7 @@ ENGINES = ("simulate", "mininet", "virtual")
 AUTO = "auto"  # the engine that suits the machine
 LONGEST_SHOWN = 60  # characters of a wrong value
 _REGISTRIES: dict[str, Mapping[str, Any]] = {
-    "protocol": PROTOCOLS | BROKEN,
+    "protocol": ChainMap(PROTOCOLS, BROKEN),  # also with what is added to either later
     "topology": MODELS,
     "overlay": OVERLAYS,
     "groups": GROUPINGS,

@@ -79,14 +79,13 @@ def protocol_labels(sweep: Sweep) -> dict[str, str]:
     names = {row["name"] for row in rows.values()}
     varying = {name: _varying([r for r in rows.values() if r["name"] == name]) for name in names}
     return {
-        point: ", ".join(
-            [row["name"], *(_setting(key, row.get(key)) for key in varying[row["name"]])]
-        )
+        point: ", ".join([row["name"], *(_setting(key, row) for key in varying[row["name"]])])
         for point, row in rows.items()
     }
 
 
-def _setting(key: str, value: Any) -> str:
+def _setting(key: str, row: dict[str, Any]) -> str:
+    value = row.get(key)
     return value if isinstance(value, str) else f"{key}={value}"
 
 

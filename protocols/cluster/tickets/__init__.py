@@ -6,7 +6,7 @@
 
 from .lease_messages import LEASE_MESSAGES
 from .leases import Leases
-from .manager import Granted, Revoked, TicketEffect, TicketEffects, TicketManager
+from .manager import Granted, Revoked, TicketEffects, TicketManager
 from .messages import TICKET_MESSAGES
 from .ring import Ring
 from .voting import LeaseSettings
@@ -19,7 +19,6 @@ __all__ = [
     "Leases",
     "Revoked",
     "Ring",
-    "TicketEffect",
     "TicketEffects",
     "TicketManager",
 ]

@@ -47,22 +47,10 @@ class PacketTable(AbstractContextManager["PacketTable"]):
     def record(self, hop: Hop, packet: Packet, queued: int, started: int, arrived: int) -> None:
         """A packet has been queued on a link."""
         link, message = hop.link, packet.message
-        row = (
-            queued,
-            started,
-            arrived,
-            link.tail,
-            link.head,
-            packet.size,
-            message.source,
-            message.seq,
-            message.kind,
-            packet.sender,
-            packet.fragment,
-            packet.fragments,
-            message.control_size,
-            hop.receivers,
-        )
+        times, ends = (queued, started, arrived), (link.tail, link.head)
+        name = (message.source, message.seq, message.kind)
+        part = (packet.sender, packet.fragment, packet.fragments)
+        row = (*times, *ends, packet.size, *name, *part, message.control_size, hop.receivers)
         for column, value in zip(self._columns, row, strict=True):
             column.append(value)
         if len(self._columns[0]) >= ROWS_PER_GROUP:

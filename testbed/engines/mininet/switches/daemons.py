@@ -43,7 +43,7 @@ def open_vswitch(directory: Path = DIRECTORY) -> Iterator[Path]:
         # ovs-vswitchd detaches, and so tells that it is ready, only once this row is there.
         row = {"other_config": ["map", [["max-idle", str(_MAX_IDLE_MS)]]]}
         insert = {"op": "insert", "table": "Open_vSwitch", "row": row}
-        _call(server_socket, "transact", ["Open_vSwitch", insert])
+        call_daemon(server_socket, "transact", ["Open_vSwitch", insert])
         if time.monotonic() > _CPU_COUNT_PERIOD_S:
             _start("ovs-vswitchd", directory, f"unix:{server_socket}")
         else:
@@ -78,7 +78,7 @@ def _warp(directory: Path) -> None:
 def call_switch(directory: Path, method: str, parameters: list[Any]) -> Any:
     """Have ovs-vswitchd do what ``ovs-appctl`` would ask of it, and return its answer."""
     pid = (directory / "ovs-vswitchd.pid").read_text().strip()
-    return _call(directory / f"ovs-vswitchd.{pid}.ctl", method, parameters)
+    return call_daemon(directory / f"ovs-vswitchd.{pid}.ctl", method, parameters)
 
 
 def _run(program: str, *arguments: str) -> None:
@@ -94,7 +94,7 @@ def _run(program: str, *arguments: str) -> None:
         ) from error
 
 
-def _call(path: Path, method: str, parameters: list[Any]) -> Any:
+def call_daemon(path: Path, method: str, parameters: list[Any]) -> Any:
     """Call a daemon of Open vSwitch by JSON-RPC (RFC 7047, section 4) and return its answer."""
     request = {"id": 0, "method": method, "params": parameters}
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:

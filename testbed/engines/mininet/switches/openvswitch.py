@@ -5,16 +5,19 @@ bridges and ports are made by one transaction. Open vSwitch would remove the que
 that becomes its port, unless the port's quality of service is "linux-noop": leave it alone.
 """
 
-import json
 import os
-import socket
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.engines.mininet.switches.daemons import OpenVSwitchError, call_switch, open_vswitch
+from testbed.engines.mininet.switches.daemons import (
+    OpenVSwitchError,
+    call_daemon,
+    call_switch,
+    open_vswitch,
+)
 from testbed.errors import UserError
 
 _VARIABLES = ("OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR")
@@ -61,17 +64,12 @@ def vsctl(arguments: Sequence[str]) -> str:
 def port_numbers() -> dict[str, int]:
     """The OpenFlow port number of each interface, by Open vSwitch's word; -1 if it failed."""
     query = {"op": "select", "table": "Interface", "where": [], "columns": ["name", "ofport"]}
-    request = {"id": 0, "method": "transact", "params": ["Open_vSwitch", query]}
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as database:
-        database.connect(os.path.join(os.environ["OVS_RUNDIR"], "db.sock"))
-        database.sendall(json.dumps(request).encode())
-        answer = b""
-        while not answer.endswith(b"}") or answer.count(b"{") != answer.count(b"}"):
-            if not (more := database.recv(1 << 20)):
-                raise UserError("Open vSwitch's database does not answer: has its daemon died?")
-            answer += more
-    rows = json.loads(answer)["result"][0]["rows"]
-    return {row["name"]: row["ofport"] for row in rows if isinstance(row["ofport"], int)}
+    database = Path(os.environ["OVS_RUNDIR"]) / "db.sock"
+    try:
+        (found,) = call_daemon(database, "transact", ["Open_vSwitch", query])
+    except OpenVSwitchError:
+        raise UserError("Open vSwitch's database does not answer: has its daemon died?") from None
+    return {row["name"]: row["ofport"] for row in found["rows"] if isinstance(row["ofport"], int)}
 
 
 def datapath_statistics() -> str:
