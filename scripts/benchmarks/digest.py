@@ -28,23 +28,17 @@ from scripts import parser
 from scripts.benchmarks import timed
 from testbed.digest import session
 from testbed.digest.source import packets
-from testbed.packets.headers import (
-    IP_HEADER,
-    LINK_TYPES,
-    LINKTYPE_LINUX_SLL2,
-    UDP_HEADER,
-    WIRE_HEADER,
-)
+from testbed.packets import headers
 from testbed.packets.pcap import FILE_HEADER, RECORD
 from testbed.protocols.wire import MAGIC, VERSION, WireError, decode_header
 
 CHUNK = 10_000
 LAYERS = {
     "record": RECORD.newbyteorder("<"),
-    "link": LINK_TYPES[LINKTYPE_LINUX_SLL2].header,
-    "ip": IP_HEADER,
-    "udp": UDP_HEADER,
-    "wire": WIRE_HEADER,
+    "link": headers.LINK_TYPES[headers.LINKTYPE_LINUX_SLL2].header,
+    "ip": headers.IP_HEADER,
+    "udp": headers.UDP_HEADER,
+    "wire": headers.WIRE_HEADER,
 }
 FRAME = np.dtype([*LAYERS.items()])
 Counts = dict[tuple[int, int], tuple[int, int]]  # packets and bytes by source and kind
@@ -141,7 +135,7 @@ def write(files: dict[str, Path], sizes: dict[str, int]) -> None:
     noise = random.bytes(CHUNK * 1100)
     open_files = {key: file.open("wb") for key, file in files.items()}
     for file in open_files.values():
-        file.write(FILE_HEADER.pack(0xA1B23C4D, 2, 4, 0, 0, 262_144, LINKTYPE_LINUX_SLL2))
+        file.write(FILE_HEADER.pack(0xA1B23C4D, 2, 4, 0, 0, 262_144, headers.LINKTYPE_LINUX_SLL2))
     for first in range(0, max(sizes.values()), CHUNK):
         data, starts = chunk(random, first, noise)
         for key, file in open_files.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -117,11 +117,7 @@ def summarise(
         "delivery_queue_max": meter.queue_longest,
         "network_load_mean": carried.time / duration,
         "link_queue_max": carried.longest_queue,
-        "copies": sent.copies,
-        "messages": sent.messages,
-        "bytes": sent.bytes,
-        "control_bytes": sent.control_bytes,
-        "channel_bytes": sent.channel_bytes,
+        **asdict(sent),
         "hops": carried.hops,
         "wire_bytes": carried.wire_bytes,
         "packets_lost": carried.lost,

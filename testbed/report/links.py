@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from testbed.report.network_plot import KINDS, LABELLED, PLAIN
+from testbed.report.network_plot import KINDS, LABELLED, PLAIN, Places, frame
 from testbed.report.style import COLUMN, GREY, PAGE, PALE, new_figure
 from testbed.runs.results import Results
 
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.collections import LineCollection
     from matplotlib.figure import Figure
 
-Places = NDArray[np.float64]
 APART = 0.006  # distance of a link's two strands, of the picture's width
 
 
@@ -85,7 +83,7 @@ def _draw_strands(axes: Axes, run: Results, most: float) -> LineCollection:
     )
     strands.set_array(load)
     axes.add_collection(strands)
-    _frame(axes, places, span)
+    frame(axes, places, 0.05)
     return strands
 
 
@@ -109,9 +107,3 @@ def _draw_nodes(axes: Axes, run: Results) -> None:
     for n, (x, y) in enumerate(places if numbered else ()):
         style = {"ha": "center", "va": "center_baseline", "fontsize": 6, "zorder": 9}
         axes.annotate(str(n), (x, y), **style)
-
-
-def _frame(axes: Axes, places: Places, span: float) -> None:
-    axes.set_aspect("equal")
-    low, high = places.min(axis=0) - 0.05 * span, places.max(axis=0) + 0.05 * span
-    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))

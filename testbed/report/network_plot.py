@@ -81,7 +81,7 @@ def draw_topology(graph: Graph, overlay: Graph | None, path: str | Path) -> None
             _draw_scale(figure, axes, links)
         if overlay is not None:
             handles.append(_draw_overlay(axes, overlay, places))
-        _frame(axes, places)
+        frame(axes, places)
         _title(figure, axes, graph)
         axes.legend(handles=handles, **LEGEND)
         figure.savefig(path, format=suffix[1:], metadata=UNCHANGING[suffix])
@@ -205,12 +205,12 @@ def _size(places: Places) -> tuple[float, float]:
     return 7.2, 1.1 + 6.2 * float(np.clip(height / width, 0.05, 1.1))
 
 
-def _frame(axes: "Axes", places: Places) -> None:
-    """Show all of the nodes in true proportion."""
+def frame(axes: "Axes", places: Places, room: float = 0.04) -> None:
+    """Show all of the nodes in true proportion, and some room around them."""
     axes.set_axis_off()
     axes.set_aspect("equal")
     low, high = places.min(axis=0), places.max(axis=0)
-    margin = 0.04 * max(1.0, float((high - low).max()))
+    margin = room * max(1.0, float((high - low).max()))
     axes.set_xlim(low[0] - margin, high[0] + margin)
     axes.set_ylim(low[1] - margin, high[1] + margin)
 

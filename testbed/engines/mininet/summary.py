@@ -1,6 +1,6 @@
 """The figures of an emulated run, from its captures and its hosts' counters."""
 
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Any
 
 from testbed.check.fidelity import UnjudgeableSpans, judge, replay
@@ -35,10 +35,8 @@ def summarise_emulation(
         "malformed": malformed,
         "cut_short": int(raw["cut_short"]),
     }
-    sent = Sent()
-    for host in raw["hosts"]:
-        for key, value in host["sent"].items():
-            setattr(sent, key, getattr(sent, key) + value)
+    counts = [Sent(**host["sent"]) for host in raw["hosts"]]
+    sent = Sent(*(sum(column) for column in zip(*map(astuple, counts), strict=True)))
     meter = Meter.merged(host["meter"] for host in raw["hosts"])
     end = int(packets.time.max()) - raw["start_unix_ns"] if len(packets) else 0
     summary = summarise(protocol, network.processes, end, meter, sent, carried)
