@@ -45,11 +45,18 @@ class Overlay(Protocol):
 
     def receive(self, message: Message, sender: int, now: int) -> Effects:
         """Lines 1-8: forward and then deliver what is new; drop the rest."""
-        if message.seq <= self.seen[message.source]:
-            return
-        self.seen[message.source] = message.seq
-        yield Send(tuple(peer for peer in self.neighbours if peer != sender), message)
-        yield Deliver(message)  # last: the application may answer at once
+        if self.is_new(message):
+            self.seen[message.source] = message.seq
+            yield Send(self.onward(message, sender), message)
+            yield Deliver(message)  # last: the application may answer at once
+
+    def is_new(self, message: Message) -> bool:
+        """Whether a message is no duplicate."""
+        return message.seq > self.seen[message.source]
+
+    def onward(self, message: Message, sender: int) -> tuple[int, ...]:
+        """The neighbours that a message is forwarded to."""
+        return tuple(peer for peer in self.neighbours if peer != sender)
 
     @override
     def peers(self) -> tuple[int, ...]:

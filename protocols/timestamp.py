@@ -72,11 +72,16 @@ class Timestamp(HoldBack):
 
     def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
         """Lines 9-13: count the message, attach the vector, multicast."""
-        self.T[self.me] += 1
-        seq = int(self.T[self.me])
-        message = VectorMessage(self.me, seq, payload, sent_at=now, vector=self.T.copy())
+        vector = self.stamp()
+        seq = int(vector[self.me])
+        message = VectorMessage(self.me, seq, payload, sent_at=now, vector=vector)
         yield (Multicast if self.multicasts() else Send)(self.others, message)
         yield Deliver(message)
+
+    def stamp(self) -> Vector:
+        """Count one more message; the vector to attach to it."""
+        self.T[self.me] += 1
+        return self.T.copy()
 
     def missing(self, message: VectorMessage) -> MessageId | None:
         """Lines 14-19: a message that must be delivered before this one, or none."""

@@ -21,11 +21,10 @@ class Printed(Overlay):
 
     @override
     def receive(self, message: Message, sender: int, now: int) -> Effects:
-        if message.seq <= self.seen[message.source]:
-            return
-        self.seen[message.source] = message.seq
-        yield Deliver(message)
-        yield Send(tuple(peer for peer in self.neighbours if peer != sender), message)
+        if self.is_new(message):
+            self.seen[message.source] = message.seq
+            yield Deliver(message)
+            yield Send(self.onward(message, sender), message)
 
 
 class Higher(Overlay):
@@ -38,12 +37,8 @@ class Higher(Overlay):
     name: ClassVar[str] = "broken-higher"
 
     @override
-    def receive(self, message: Message, sender: int, now: int) -> Effects:
-        if message.seq <= self.seen[message.source]:
-            return
-        self.seen[message.source] = message.seq
-        yield Send(tuple(p for p in self.neighbours if p != sender and p > self.me), message)
-        yield Deliver(message)
+    def onward(self, message: Message, sender: int) -> tuple[int, ...]:
+        return tuple(p for p in self.neighbours if p != sender and p > self.me)
 
 
 class Stingy(Overlay):
@@ -56,13 +51,8 @@ class Stingy(Overlay):
     name: ClassVar[str] = "broken-stingy"
 
     @override
-    def receive(self, message: Message, sender: int, now: int) -> Effects:
-        if message.seq <= self.seen[message.source]:
-            return
-        self.seen[message.source] = message.seq
-        if sender != message.source:
-            yield Send(tuple(peer for peer in self.neighbours if peer != sender), message)
-        yield Deliver(message)
+    def onward(self, message: Message, sender: int) -> tuple[int, ...]:
+        return () if sender == message.source else super().onward(message, sender)
 
 
 class Echo(Overlay):
@@ -76,7 +66,7 @@ class Echo(Overlay):
 
     @override
     def receive(self, message: Message, sender: int, now: int) -> Effects:
-        yield Send(tuple(peer for peer in self.neighbours if peer != sender), message)
+        yield Send(self.onward(message, sender), message)
         yield Deliver(message)
 
 
@@ -90,12 +80,8 @@ class Newest(Overlay):
     name: ClassVar[str] = "broken-newest"
 
     @override
-    def receive(self, message: Message, sender: int, now: int) -> Effects:
-        if message.seq == self.seen[message.source]:
-            return
-        self.seen[message.source] = message.seq
-        yield Send(tuple(peer for peer in self.neighbours if peer != sender), message)
-        yield Deliver(message)
+    def is_new(self, message: Message) -> bool:
+        return message.seq != self.seen[message.source]
 
 
 class Forgetful(Overlay):
@@ -134,13 +120,11 @@ class Lazy(Overlay):
 
     @override
     def receive(self, message: Message, sender: int, now: int) -> Effects:
-        if message.seq <= self.seen[message.source]:
-            return
-        self.seen[message.source] = message.seq
-        peers = tuple(peer for peer in self.neighbours if peer != sender)
-        self.gathered.append((peers, message))
-        yield SetTimer("forward", 1_000_000)
-        yield Deliver(message)
+        if self.is_new(message):
+            self.seen[message.source] = message.seq
+            self.gathered.append((self.onward(message, sender), message))
+            yield SetTimer("forward", 1_000_000)
+            yield Deliver(message)
 
     @override
     def timeout(self, timer: Hashable, now: int) -> Effects:

@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 import numpy as np
 from typing_extensions import override
 
-from ..base import Deliver, Discard, Effects, Multicast, Place, Send
-from ..timestamp import Timestamp, VectorMessage
+from ..base import Deliver, Discard, Effects, Place
+from ..timestamp import Timestamp, Vector, VectorMessage
 from ..wire import MessageId
 
 
@@ -140,14 +140,12 @@ class LastCause(Timestamp):
         self.last_cause = place.me
 
     @override
-    def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
-        self.T[self.me] += 1
-        vector = np.zeros_like(self.T)
+    def stamp(self) -> Vector:
+        whole = super().stamp()
+        vector = np.zeros_like(whole)
         for k in (self.me, self.last_cause):
-            vector[k] = self.T[k]
-        message = VectorMessage(self.me, int(self.T[self.me]), payload, sent_at=now, vector=vector)
-        yield (Multicast if self.multicasts() else Send)(self.others, message)
-        yield Deliver(message)
+            vector[k] = whole[k]
+        return vector
 
     @override
     def deliver(self, message: VectorMessage) -> Effects:
@@ -171,13 +169,11 @@ class Uncounted(Timestamp):
         self.sent = place.base
 
     @override
-    def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
+    def stamp(self) -> Vector:
         self.sent += 1
         vector = self.T.copy()
         vector[self.me] = self.sent
-        message = VectorMessage(self.me, self.sent, payload, sent_at=now, vector=vector)
-        yield (Multicast if self.multicasts() else Send)(self.others, message)
-        yield Deliver(message)
+        return vector
 
 
 class LateUpdate(Timestamp):
