@@ -41,8 +41,8 @@ def emulate(directory: RunDirectory, progress: Progress) -> None:
     with routed_network(plan, directory.network_file, directory.path, metric) as net:
         progress("network", 1, 1)
         with (
-            Supervisor(scenario, directory, net.namespaces, faults.awaited()) as hosts,
-            FaultInjector(faults, conditions, hosts) as injector,
+            Supervisor(scenario, directory, net.namespaces, conditions, faults.awaited()) as hosts,
+            FaultInjector(faults, hosts) as injector,
             Capture(directory.packets, FILTER) as capture,
         ):
             before, losses_before, asked = drops(net.namespaces), _losses(), upcalls()
@@ -51,7 +51,7 @@ def emulate(directory: RunDirectory, progress: Progress) -> None:
             dropped = {key: n - before[key] for key, n in drops(net.namespaces).items()}
             losses = {key: n - losses_before[key] for key, n in _losses().items()}
             asked = upcalls() - asked
-    start = time.time_ns() - time.monotonic_ns() + hosts.start
+    start = time.time_ns() - time.monotonic_ns() + hosts.started
     directory.write_emulation(
         {
             "start_unix_ns": start,

@@ -111,7 +111,7 @@ class EmulatedNetwork(Mininet):
                 ends.append(End(name, plan.indexes[name], names.port_mac(node, port), home))
             requests.append(netlink.veth(ends[0], ends[1], plan.mtu))
         requests += [netlink.link_up(index) for index in plan.indexes.values()]
-        for name, _, link in plan.directions():
+        for name, link in plan.directions():
             requests += netem.requests(plan.indexes[name], netem.queues(link), name)
         kernel.ask(requests)
         steering.assign(plan.indexes)
@@ -133,16 +133,12 @@ class EmulatedNetwork(Mininet):
 
     def _check_queues(self, kernel: Netlink) -> None:
         """Read back what was set; Open vSwitch, for one, likes to remove it."""
-        plan = self.plan
-        wanted = {plan.indexes[name]: netem.queues(link) for name, _, link in plan.directions()}
-        found = netem.read_back(kernel, wanted)
-        for name, _, _ in plan.directions():
-            index = plan.indexes[name]
-            if found[index] != wanted[index]:
-                raise UserError(
-                    f"the queue of {name} is not what was set: wanted {wanted[index]}, "
-                    f"found {found[index]}; is a program changing queues on this machine?"
-                )
+        wanted = {
+            name: (self.plan.indexes[name], netem.queues(link))
+            for name, link in self.plan.directions()
+        }
+        advice = "; is a program changing queues on this machine?"
+        netem.read_back(kernel, wanted, "was set", advice)
 
 
 @contextmanager

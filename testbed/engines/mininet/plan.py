@@ -125,13 +125,11 @@ class Plan:
         """The kernel's numbers of the switches' interfaces, the same in every run."""
         return {name: FIRST_INDEX + number for number, name in enumerate(self.arrivals)}
 
-    def directions(self) -> Iterator[tuple[str, str, PlannedLink]]:
-        """Each link twice: the interface by which packets leave, where they come in, the link."""
+    def directions(self) -> Iterator[tuple[str, PlannedLink]]:
+        """Each link twice, with the interface by which packets leave."""
         for link in self.links:
-            one = switch_interface(link.a, self.ports[link.a][link.b])
-            two = switch_interface(link.b, self.ports[link.b][link.a])
-            yield one, two, link
-            yield two, one, link
+            for node, other in ((link.a, link.b), (link.b, link.a)):
+                yield switch_interface(node, self.ports[node][other]), link
 
 
 def build(network_json: Mapping[str, Any], mtu: int = 1500) -> Plan:

@@ -64,12 +64,22 @@ def rules(plan: Plan, metric: Metric = "hops", down: Collection[Arc] = ()) -> li
     """The rules of every switch while some links are down."""
     switches = [SwitchRules() for _ in range(plan.nodes)]
     ips, macs = [*map(host_ip, range(plan.nodes))], [*map(host_mac, range(plan.nodes))]
-    unicast_copies = [Output(HOST_PORT, mac) for mac in macs]
-    multicast_copies = [Output(HOST_PORT, mac, ip) for mac, ip in zip(macs, ips, strict=True)]
+    own_copies = [Output(HOST_PORT, mac, ip) for mac, ip in zip(macs, ips, strict=True)]
     for root, tree in enumerate(trees(plan, metric, down)):
-        _add_unicast(switches, plan.ports, tree, Match(ips[root]), unicast_copies[root])
-        match = Match(MULTICAST_IP, ips[root])
-        _add_multicast(switches, plan.ports, tree, match, root + 1, multicast_copies)
+        unicast, multicast, group = Match(ips[root]), Match(MULTICAST_IP, ips[root]), root + 1
+        for node, (parent, onward) in enumerate(zip(tree, children(tree), strict=True)):
+            if parent == UNREACHED:
+                continue
+            switch, ports = switches[node], plan.ports[node]
+            copies = [Output(ports[child]) for child in onward]
+            if node == root:  # the source needs no copy of its own
+                switch.flows[unicast] = Output(HOST_PORT, macs[root])
+            else:
+                switch.flows[unicast] = Output(ports[parent])
+                copies.append(own_copies[node])
+            if copies:
+                switch.flows[multicast] = ToGroup(group)
+                switch.groups[group] = tuple(copies)
     return switches
 
 
@@ -92,38 +102,6 @@ class _Adjacency(dict[int, dict[int, dict[str, int]]]):
 
     def adjacency(self) -> Iterator[tuple[int, dict[int, dict[str, int]]]]:
         return iter(self.items())
-
-
-def _add_unicast(
-    switches: list[SwitchRules],
-    ports: list[dict[int, int]],
-    tree: RoutingTree,
-    match: Match,
-    last: Output,
-) -> None:
-    for node, parent in enumerate(tree):
-        if node == parent:
-            switches[node].flows[match] = last
-        elif parent != UNREACHED:
-            switches[node].flows[match] = Output(ports[node][parent])
-
-
-def _add_multicast(
-    switches: list[SwitchRules],
-    ports: list[dict[int, int]],
-    tree: RoutingTree,
-    match: Match,
-    group: int,
-    own: list[Output],
-) -> None:
-    """Add the groups along one tree; ``own`` is how a copy goes to each switch's own host."""
-    for node, onward in enumerate(children(tree)):
-        copies = [Output(ports[node][child]) for child in onward]
-        if tree[node] not in (node, UNREACHED):  # the source needs no copy of its own
-            copies.append(own[node])
-        if copies:
-            switches[node].flows[match] = ToGroup(group)
-            switches[node].groups[group] = tuple(copies)
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ from typing import Any
 from testbed.engines.mininet import plan as names
 from testbed.engines.mininet.kernel import netem, netlink
 from testbed.engines.mininet.kernel.netlink import Netlink, Request
-from testbed.engines.mininet.plan import Plan, PlannedLink
-from testbed.errors import UserError
+from testbed.engines.mininet.plan import Plan
 from testbed.faults import Condition
 
 
@@ -37,48 +36,36 @@ class Conditions:
         if not self._pending:
             return
         requests: list[Request] = []
+        wanted: dict[str, tuple[int, netem.Queues]] = {}
         for pair, condition in self._pending.items():
-            requests += self._requests(pair, condition)
+            if condition.reordering:
+                self._reordered.add(pair)
+            reorders = pair in self._reordered
+            queues = netem.queues(self._links[pair], condition, reorders=reorders)
+            for node, other in (pair, pair[::-1]):
+                name = names.switch_interface(node, self.plan.ports[node][other])
+                wanted[name] = self.plan.indexes[name], queues
+                requests += self._requests(pair, condition, name, *wanted[name])
             self.history.append({"t": now, "link": list(pair), **condition._asdict()})
         with Netlink() as kernel:
             kernel.ask(requests)
-            self._check(kernel)
+            netem.read_back(kernel, wanted, "a fault was to make it")
         self._current |= self._pending
         self._pending.clear()
 
-    def _requests(self, pair: tuple[int, int], condition: Condition) -> Iterator[Request]:
+    def _requests(
+        self,
+        pair: tuple[int, int],
+        condition: Condition,
+        name: str,
+        index: int,
+        queues: netem.Queues,
+    ) -> Iterator[Request]:
+        """What brings one end of a link into a condition."""
         before = self._current.get(pair, Condition())
-        if condition.reordering:
-            self._reordered.add(pair)
-        for name, index, link in self._ends(pair):
-            if before.up and not condition.up:
-                yield netlink.link_down(index)
-            if before._replace(up=True) != condition._replace(up=True):
-                yield from netem.requests(index, self._wanted(pair, link, condition), name, True)
-            if condition.up and not before.up:
-                yield netlink.link_up(index)
-
-    def _ends(self, pair: tuple[int, int]) -> Iterator[tuple[str, int, PlannedLink]]:
-        link, ports = self._links[pair], self.plan.ports
-        for node, other in (pair, pair[::-1]):
-            name = names.switch_interface(node, ports[node][other])
-            yield name, self.plan.indexes[name], link
-
-    def _wanted(
-        self, pair: tuple[int, int], link: PlannedLink, condition: Condition
-    ) -> netem.Queues:
-        return netem.queues(link, condition, reorders=pair in self._reordered)
-
-    def _check(self, kernel: Netlink) -> None:
-        wanted = {
-            index: (name, self._wanted(pair, link, condition))
-            for pair, condition in self._pending.items()
-            for name, index, link in self._ends(pair)
-        }
-        for index, found in netem.read_back(kernel, wanted).items():
-            name, should_be = wanted[index]
-            if found != should_be:
-                raise UserError(
-                    f"the queue of {name} is not what a fault was to make it: "
-                    f"wanted {should_be}, found {found}"
-                )
+        if before.up and not condition.up:
+            yield netlink.link_down(index)
+        if before._replace(up=True) != condition._replace(up=True):
+            yield from netem.requests(index, queues, name, True)
+        if condition.up and not before.up:
+            yield netlink.link_up(index)

@@ -22,6 +22,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TextIO
 
+from typing_extensions import override
+
+from testbed.engines.mininet.hosts.conditions import Conditions
 from testbed.engines.mininet.hosts.counters import (
     LiveLog,
     SharedCounters,
@@ -29,13 +32,13 @@ from testbed.engines.mininet.hosts.counters import (
     events_since,
 )
 from testbed.engines.mininet.hosts.fault_injector import FaultInjector
-from testbed.engines.mininet.hosts.host import HostProcess, StopHostError
+from testbed.engines.mininet.hosts.host import JOIN, LEAVE, HostProcess, StopHostError
 from testbed.engines.mininet.kernel.descriptors import close_all_but, readable
 from testbed.engines.mininet.kernel.namespaces import enter
 from testbed.engines.mininet.plan import MULTICAST_IP, host_ip
 from testbed.errors import UserError
 from testbed.experiment import Scenario
-from testbed.faults import Crash
+from testbed.faults import Actuator, Condition, Crash
 from testbed.node.meter import Meter, Sent
 from testbed.packets.framing import frames
 from testbed.runs.directory import RunDirectory, run_id
@@ -70,22 +73,27 @@ class Child:
         self.answers.close()
 
 
-class Supervisor:
-    """The processes of all hosts, as a context: none is left when it ends."""
+class Supervisor(Actuator):
+    """The processes of all hosts, as a context: none is left when it ends.
+
+    What faults do to hosts it does itself; what they do to links it leaves to ``conditions``.
+    """
 
     def __init__(
         self,
         scenario: Scenario,
         directory: RunDirectory,
         namespaces: Sequence[int],
+        conditions: Conditions,
         awaited: Collection[int] = (),
     ) -> None:
         self.scenario = scenario
+        self.conditions = conditions
         self.run_id = run_id(directory.manifest)
         self.directory = directory
         self.namespaces = namespaces  # a descriptor of each host's
         self.children: dict[int, Child] = {}
-        self.start = 0
+        self.started = 0
         self.warm_ups_missing = 0  # warm-up datagrams that did not arrive
         self.cut_short = False
         self.counters = SharedCounters(scenario.network.processes, awaited)
@@ -113,15 +121,15 @@ class Supervisor:
 
     def now(self) -> int:
         """The run's clock, which stands at 0 until the start."""
-        return max(0, time.monotonic_ns() - self.start)
+        return max(0, time.monotonic_ns() - self.started)
 
     def run(
         self, progress: Callable[[int, int], None], quiet_s: float, faults: FaultInjector
     ) -> list[dict[str, Any]]:
         """Start all at one instant, wait until they are quiet, stop them; the figures of each."""
-        self.start = time.monotonic_ns() + LEAD_NS
-        faults.begin(self.start)
-        self._tell_all(b"%d" % self.start)
+        self.started = time.monotonic_ns() + LEAD_NS
+        faults.begin(self.started)
+        self._tell_all(b"%d" % self.started)
         self._wait_for_quiet(progress, quiet_s, faults)
         for child in self.children.values():
             os.kill(child.pid, signal.SIGTERM)
@@ -130,8 +138,14 @@ class Supervisor:
         answers = [json.loads(self._answer(child)) for child in self.children.values()]
         return self._killed + answers
 
+    @override
+    def set_link(self, a: int, b: int, condition: Condition) -> None:
+        """Changes of one instant are applied together."""
+        self.conditions.set(a, b, condition)
+
+    @override
     def kill(self, node: int) -> None:
-        """End a host's process at once; its log says so."""
+        """By SIGKILL; its log says so."""
         self.children.pop(node).end()
         self._paused.discard(node)
         self.counters.timers[node] = self.counters.delivered[node] = 0
@@ -143,8 +157,9 @@ class Supervisor:
         with self._event_log(node) as log:
             log.note(self.now(), node, "crash", {})
 
-    def restart(self, node: int) -> None:
-        """Start a host again, in its next incarnation; it sends what is still to be sent."""
+    @override
+    def start(self, node: int) -> None:
+        """Start a new process in the old namespace; it sends what is still to be sent."""
         incarnation = self.hosts[node].incarnation + 1
         (host,) = self._make([node], incarnation, self.now())
         host.meter.counted["restarts"] += 1
@@ -154,21 +169,31 @@ class Supervisor:
         self._begun[node] = self.directory.event_log(node).stat().st_size
         child = self.children[node] = self._fork(host)
         self._answer(child)
-        os.write(child.orders, b"%d" % self.start)
+        os.write(child.orders, b"%d" % self.started)
 
+    @override
     def pause(self, node: int) -> None:
-        """Let a host's process stand still."""
+        """By SIGSTOP; datagrams gather in its socket's buffer."""
         if node in self.children:
             os.kill(self.children[node].pid, signal.SIGSTOP)
             self._paused.add(node)
 
+    @override
     def resume(self, node: int) -> None:
-        """Let it go on, unless it has been killed."""
+        """By SIGCONT, unless it has been killed."""
         if node in self._paused:
             os.kill(self.children[node].pid, signal.SIGCONT)
             self._paused.remove(node)
 
-    def ask(self, node: int, order: bytes) -> None:
+    @override
+    def leave(self, node: int) -> None:
+        self._order(node, LEAVE)
+
+    @override
+    def join(self, node: int) -> None:
+        self._order(node, JOIN)
+
+    def _order(self, node: int, order: bytes) -> None:
         """Tell a host's application what to do, unless it has been killed."""
         if node in self.children:
             os.write(self.children[node].orders, order)
@@ -195,14 +220,14 @@ class Supervisor:
         self, progress: Callable[[int, int], None], quiet_s: float, faults: FaultInjector
     ) -> None:
         """Quiet is: all that was planned is over, and nothing moved between two looks."""
-        end = self.start + self.scenario.last_send
-        progress(0, end - self.start)
+        end = self.started + self.scenario.last_send
+        progress(0, end - self.started)
         before = -1
         while True:
             self._sleep(quiet_s, faults)
             moved = sum(self.counters.moved)
             now = time.monotonic_ns()
-            progress(min(now, end) - self.start, end - self.start)
+            progress(min(now, end) - self.started, end - self.started)
             planned = max(end, faults.latest)
             over = now > planned and not faults.pending()
             if over and self._at_rest(now - planned, moved == before):

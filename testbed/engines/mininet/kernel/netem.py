@@ -19,12 +19,14 @@ up to 2.5 ms, tbf by 1.3 ms: they let a burst pass at once, and single packets t
 """
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from testbed.engines.mininet.kernel import netlink
 from testbed.engines.mininet.kernel.netlink import Netlink, Request, attribute, attributes
 from testbed.engines.mininet.plan import PlannedLink
+from testbed.errors import UserError
 from testbed.faults import Condition
 
 _OUTER, _INNER, _LAST = 0x1_0000, 0x2_0000, 0x3_0000  # handles, as 1:, 2: and 3:
@@ -86,13 +88,17 @@ def requests(index: int, wanted: Queues, name: str, change: bool = False) -> Ite
         parent = handle + 1  # the only class of a netem
 
 
-def read_back(kernel: Netlink, indexes: Iterable[int]) -> dict[int, Queues]:
-    """What these interfaces have according to the kernel."""
-    found: dict[int, Queues] = {index: {} for index in indexes}
+def read_back(
+    kernel: Netlink, wanted: Mapping[str, tuple[int, Queues]], said: str, advice: str = ""
+) -> None:
+    """See that interfaces have what they were ``said`` to have, by name and number."""
+    found: defaultdict[int, Queues] = defaultdict(dict)
     for index, handle, options in _netems(kernel):
-        if index in found:
-            found[index][handle] = decode(options[2])
-    return found
+        found[index][handle] = decode(options[2])
+    for name, (index, queues) in wanted.items():
+        if found[index] != queues:
+            difference = f"wanted {queues}, found {found[index]}"
+            raise UserError(f"the queue of {name} is not what {said}: {difference}{advice}")
 
 
 def losses(kernel: Netlink) -> dict[str, int]:
