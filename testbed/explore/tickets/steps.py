@@ -1,18 +1,21 @@
-"""What one process on leases does next, worked out once for each of its states and stimuli.
+"""What one process that wants a ticket does next, worked out once for each of its states and stimuli.
 
-A state is relative to the present: times are remaining times, in ``TICK``s of a part of a round, and
-what can no longer make a difference is set to one value. After each tick the polls are renumbered, in
-the same order. So even an endless run has finitely many states.
+A state of a process on leases is relative to the present: times are remaining times, in ``TICK``s of a
+part of a round, and what can no longer make a difference is set to one value. After each tick the polls
+are renumbered, in the same order. So even an endless run has finitely many states.
 """
 
 from collections.abc import Callable, Hashable, Iterator
+from copy import deepcopy
 from dataclasses import fields, replace
 from functools import cache
 from operator import attrgetter
 from typing import Any, NamedTuple, cast
 
+from typing_extensions import override
+
 from testbed.explore.choices import ScriptedChoices, all_ways
-from testbed.explore.freeze import Numbered
+from testbed.explore.freeze import Numbered, freeze
 from testbed.protocols.base import CancelTimer, Place, Send, SetTimer
 from testbed.protocols.cluster.tickets import Granted, Leases, LeaseSettings
 from testbed.protocols.cluster.tickets.exclusion import SILENCE
@@ -48,7 +51,7 @@ class Local(NamedTuple):
     timers: tuple[tuple[Hashable, int], ...]
 
 
-class LeaseOutcome(NamedTuple):
+class TicketOutcome(NamedTuple):
     """The number of the next state, the messages to peers, and the (ticket, epoch) pairs granted."""
 
     state: int
@@ -56,59 +59,9 @@ class LeaseOutcome(NamedTuple):
     grants: tuple[tuple[int, int], ...]
 
 
-def clone(machine: Any) -> Any:
-    """A copy that shares what is never modified in place."""
-    other = object.__new__(type(machine))
-    other.__dict__.update(machine.__dict__)
-    for name in ("registers", "fences", "ended", "waiting"):
-        setattr(other, name, getattr(machine, name).copy())
-    if (x := machine.exclusion) is not None:
-        other.exclusion = replace(x, reports=dict(x.reports))
-    return other
-
-
-def hashable_state(machine: Any) -> Hashable:
-    """All that makes a difference, as a hashable value."""
-    x = machine.exclusion
-    return (
-        FIELDS(machine),
-        frozenset(machine.registers.items()),
-        frozenset(machine.fences.items()),
-        frozenset(machine.ended.items()),
-        tuple(machine.waiting.items()),
-        None if machine.offer is None else hashable_message(machine.offer),
-        None if x is None else (EXCLUSION_FIELDS(x), frozenset(x.reports.items())),
-    )
-
-
 def hashable_message(message: Any) -> Hashable:
     """A message as a hashable value."""
     return message.kind, message.source, *(getattr(message, name) for name in message.forms)
-
-
-def normalise(machine: Any) -> None:
-    """Normalise what makes no difference."""
-    for name in ENDS:
-        setattr(machine, name, max(getattr(machine, name), 0))
-    machine.unheard = min(machine.unheard, SILENCE + 1)
-    machine.silence = min(machine.silence, SILENCE)
-    machine.view, machine.contact = (
-        [None] * TICKETS,
-        None,
-    )  # so a process that joins may ask anybody
-    if machine.member is None:
-        vars(machine).update(IDLE)
-    if (q := machine.question) is not None:
-        votes = q.votes
-        if not q.lacking():
-            votes = frozenset((*q.register.voters, *q.register.proposed))
-        machine.question = q._replace(
-            asked_at=max(q.asked_at, -machine.settings.lease_ns), votes=votes
-        )
-    if (x := machine.exclusion) is not None:
-        x.fenced_at = (
-            0 if x.candidate is None else max(x.fenced_at, -machine.settings.quarantine_ns)
-        )
 
 
 def registers(value: Any, change: Renumber) -> Any:
@@ -157,43 +110,48 @@ class PollCollector:
 class Steps:
     """The states of single processes and the messages, by number, and the steps between them."""
 
-    def __init__(self, kind: type[Leases], parts: int) -> None:
-        self.kind = kind
-        self.rules = LeaseSettings(k=1, round_ns=parts * TICK, delay_ns=TICK // 2, parts=parts)
+    def __init__(self, make: Callable[[Place], Any]) -> None:
+        self.make = make
         self.locals: Numbered[Local] = Numbered()
         self.messages: Numbered[Any] = Numbered()
         self.after = cache(self._after)
-        self.tick = cache(self._tick)
-        self.slowed = cache(self._slowed)
-        self.polls = cache(self._polls)
-        self.polls_in = cache(self._polls_in)
-        self.readdressed = cache(self._readdressed)
         self.begun = cache(self._begun)
+
+    def clone(self, machine: Any) -> Any:
+        """A copy of a process."""
+        return deepcopy(machine)
+
+    def normalise(self, machine: Any) -> None:
+        """Normalise what makes no difference: nothing, unless more is known of the process."""
+
+    def hashable(self, machine: Any) -> Hashable:
+        """All that makes a difference in a process, as a hashable value."""
+        return freeze(vars(machine))
 
     def number(self, local: Local) -> int:
         """The number of a state."""
-        return self.locals.number(local, (hashable_state(local.machine), local.timers))
+        return self.locals.number(local, (self.hashable(local.machine), local.timers))
 
     def message(self, message: Any) -> int:
         """The number of a message."""
         return self.messages.number(message, hashable_message(message))
 
-    def _begun(self, p: int, incarnation: int) -> LeaseOutcome:
+    def _begun(self, p: int, incarnation: int) -> TicketOutcome:
         """The start of a process."""
         place = Place(p, PROCESSES, rng=cast(Any, ScriptedChoices()), incarnation=incarnation)
-        machine = self.kind(place, TICKETS, FOUNDERS, self.rules)
+        machine = self.make(place)
         return self.drain(machine, {}, machine.start(0))
 
-    def _after(self, state: int, *stimulus: Any) -> tuple[LeaseOutcome, ...]:
+    def _after(self, state: int, *stimulus: Any) -> tuple[TicketOutcome, ...]:
         """The outcomes of a stimulus under all random choices."""
         return all_ways(lambda script: self.play(state, script, stimulus))
 
     def play(
         self, state: int, script: tuple[int, ...], stimulus: tuple[Any, ...]
-    ) -> tuple[LeaseOutcome, list[int]]:
+    ) -> tuple[TicketOutcome, list[int]]:
         """The outcome of a stimulus when random choices follow a script, and their arity."""
         before = self.locals[state]
-        machine, timers = clone(before.machine), dict(before.timers)
+        machine, timers = self.clone(before.machine), dict(before.timers)
         rng = machine.place.rng
         rng.script, rng.arity = script, []
         match stimulus:
@@ -208,7 +166,7 @@ class Steps:
 
     def drain(
         self, machine: Any, timers: dict[Hashable, int], effects: Iterator[Any]
-    ) -> LeaseOutcome:
+    ) -> TicketOutcome:
         """Perform the effects of a process, and return the outcome."""
         sends: list[tuple[int, int]] = []
         grants: list[tuple[int, int]] = []
@@ -222,14 +180,75 @@ class Steps:
                     timers.pop(timer, None)
                 case Granted(ticket, epoch, _):
                     grants.append((ticket, epoch))
-        normalise(machine)
+        self.normalise(machine)
         local = Local(machine, tuple(sorted(timers.items())))
-        return LeaseOutcome(self.number(local), tuple(sends), tuple(grants))
+        return TicketOutcome(self.number(local), tuple(sends), tuple(grants))
+
+
+class LeaseSteps(Steps):
+    """The steps of processes on leases, for which time passes."""
+
+    def __init__(self, kind: type[Leases], parts: int) -> None:
+        rules = LeaseSettings(k=1, round_ns=parts * TICK, delay_ns=TICK // 2, parts=parts)
+        super().__init__(lambda place: kind(place, TICKETS, FOUNDERS, rules))
+        self.kind = kind
+        self.tick = cache(self._tick)
+        self.slowed = cache(self._slowed)
+        self.polls = cache(self._polls)
+        self.polls_in = cache(self._polls_in)
+        self.readdressed = cache(self._readdressed)
+
+    @override
+    def clone(self, machine: Any) -> Any:
+        other = object.__new__(type(machine))
+        other.__dict__.update(machine.__dict__)
+        for name in ("registers", "fences", "ended", "waiting"):
+            setattr(other, name, getattr(machine, name).copy())
+        if (x := machine.exclusion) is not None:
+            other.exclusion = replace(x, reports=dict(x.reports))
+        return other
+
+    @override
+    def normalise(self, machine: Any) -> None:
+        for name in ENDS:
+            setattr(machine, name, max(getattr(machine, name), 0))
+        machine.unheard = min(machine.unheard, SILENCE + 1)
+        machine.silence = min(machine.silence, SILENCE)
+        machine.view, machine.contact = (
+            [None] * TICKETS,
+            None,
+        )  # so a process that joins may ask anybody
+        if machine.member is None:
+            vars(machine).update(IDLE)
+        if (q := machine.question) is not None:
+            votes = q.votes
+            if not q.lacking():
+                votes = frozenset((*q.register.voters, *q.register.proposed))
+            machine.question = q._replace(
+                asked_at=max(q.asked_at, -machine.settings.lease_ns), votes=votes
+            )
+        if (x := machine.exclusion) is not None:
+            x.fenced_at = (
+                0 if x.candidate is None else max(x.fenced_at, -machine.settings.quarantine_ns)
+            )
+
+    @override
+    def hashable(self, machine: Any) -> Hashable:
+        x = machine.exclusion
+        return (
+            FIELDS(machine),
+            frozenset(machine.registers.items()),
+            frozenset(machine.fences.items()),
+            frozenset(machine.ended.items()),
+            tuple(machine.waiting.items()),
+            None if machine.offer is None else hashable_message(machine.offer),
+            None if x is None else (EXCLUSION_FIELDS(x), frozenset(x.reports.items())),
+        )
 
     def shifted(self, state: int, ticks: int) -> Local:
         """The state when the clock has gone on by a tick, or back; what has expired stays expired."""
         before = self.locals[state]
-        machine, by = clone(before.machine), ticks * TICK
+        machine, by = self.clone(before.machine), ticks * TICK
         for name in ENDS:
             if getattr(machine, name):
                 setattr(machine, name, getattr(machine, name) - by)
@@ -237,7 +256,7 @@ class Steps:
             machine.question = q._replace(asked_at=q.asked_at - by)
         if machine.exclusion is not None:
             machine.exclusion.fenced_at -= by
-        normalise(machine)
+        self.normalise(machine)
         return Local(machine, tuple((t, max(left - ticks, 0)) for t, left in before.timers))
 
     def _tick(self, state: int, numbers: Numbers) -> int:
@@ -255,7 +274,7 @@ class Steps:
     def _polls(self, state: int) -> frozenset[tuple[int, int]]:
         """All polls that a process knows."""
         collector = PollCollector()
-        renumber(clone(self.locals[state].machine), collector)
+        renumber(self.clone(self.locals[state].machine), collector)
         return frozenset(collector.polls)
 
     def _polls_in(self, message: int, to: int) -> frozenset[tuple[int, int]]:

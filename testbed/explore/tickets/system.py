@@ -22,7 +22,7 @@ from functools import cache
 from itertools import groupby, permutations
 from typing import NamedTuple
 
-from testbed.explore.tickets.steps import PROCESSES, TICKETS, LeaseOutcome, Numbers, Steps
+from testbed.explore.tickets.steps import PROCESSES, TICKETS, LeaseSteps, Numbers, TicketOutcome
 from testbed.protocols.cluster.tickets import Leases
 from testbed.protocols.cluster.tickets.lease_messages import Alive, Poll
 
@@ -70,7 +70,7 @@ class System:
     def __init__(
         self, kind: type[Leases], limits: Used, parts: int = 4, turns: Sequence[int] = (0, 1, 2)
     ) -> None:
-        self.steps = Steps(kind, parts)
+        self.steps = LeaseSteps(kind, parts)
         self.limits = limits
         self.turns = turns
         self.powers = cache(self._powers)
@@ -175,7 +175,7 @@ class System:
         return clock
 
     def act(
-        self, state: SystemState, used: Used, p: int, outcome: LeaseOutcome
+        self, state: SystemState, used: Used, p: int, outcome: TicketOutcome
     ) -> Iterator[tuple[SystemState, Used]]:
         """The states of the system after an outcome of one process."""
         mails = tuple((p, peer, message) for peer, message in outcome.sends)
@@ -204,7 +204,7 @@ class System:
                 answers = tuple((p, peer, message) for peer, message in outcome.sends)
                 stack.append((self.grant(now, p, outcome), cost, rest + answers))
 
-    def grant(self, state: SystemState, p: int, outcome: LeaseOutcome) -> SystemState:
+    def grant(self, state: SystemState, p: int, outcome: TicketOutcome) -> SystemState:
         """The state after an outcome. I3: the epochs of a ticket increase."""
         epochs = list(state.epochs)
         for ticket, epoch in outcome.grants:

@@ -130,12 +130,12 @@ def test_random_churn_is_safe_and_nobody_is_stuck(seed: int) -> None:
 def test_all_interleavings_of_three_processes_are_safe_and_come_to_an_end(
     founders: dict[int, int], operations: tuple[int, ...]
 ) -> None:
-    search = Search(lambda place: Ring(place, 3, founders), 3, operations)
+    search = Search(lambda place: Ring(place, 3, founders), operations)
     assert search.run() > 5000
 
 
 def test_if_all_leave_it_is_still_safe_but_somebody_must_stay() -> None:
-    search = Search(lambda place: Ring(place, 3, {2: 0, 1: 1}), 3, (2, 2, 2))
+    search = Search(lambda place: Ring(place, 3, {2: 0, 1: 1}), (2, 2, 2))
     with pytest.raises(ViolationError, match="never get any further"):
         search.run()
 
@@ -152,7 +152,7 @@ def test_if_all_leave_it_is_still_safe_but_somebody_must_stay() -> None:
 )
 def test_the_search_catches_the_broken_versions(kind: type[Ring], complaint: str) -> None:
     with pytest.raises(ViolationError, match=complaint):
-        Search(lambda place: kind(place, 3, {2: 0}), 3, (0, 3, 3)).run()
+        Search(lambda place: kind(place, 3, {2: 0}), (0, 3, 3)).run()
 
 
 @pytest.mark.parametrize("kind", [PrintedRing, AnySuccessor, Clinging, Forgetting])
