@@ -19,7 +19,7 @@ from __future__ import annotations
 import struct
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
 from itertools import chain
 from operator import or_
@@ -30,7 +30,7 @@ from typing_extensions import override
 from .base import Count, Deliver, Effects, Figure, Place, Send
 from .holdback import HoldBack
 from .rst import OVERHEAD
-from .wire import Message, MessageId, WireError
+from .wire import Message, MessageId, WireError, of_kind
 
 Dests = int  # a set of processes: process d is bit d
 Entries = dict[int, Dests]  # of one sender: the Dests of each clock, the newest last
@@ -151,17 +151,15 @@ class KSLog:
         return self.older.get(sender, {}).get(clock, 0)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@of_kind(1)
 class KSMessage(Message):
     """A message with its destinations and the log for one of them: MsgOvhdStruct of Fig. 2.
 
     The sender and the clock are the source and the sequence number of the header.
     """
 
-    dests: Dests = field(kw_only=True)  # without the sender
-    olog: KSLog = field(kw_only=True)
-
-    kind: ClassVar[int] = 1
+    dests: Dests  # without the sender
+    olog: KSLog
 
     @property
     def control_size(self) -> int:

@@ -14,7 +14,6 @@ needs them: a process that delivers m must know where else m went, or its next m
 """
 
 import struct
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
@@ -24,19 +23,17 @@ from typing_extensions import override
 
 from .base import Count, Deliver, Effects, Figure, Place, Ratio, Send
 from .holdback import HoldBack
-from .wire import Message, MessageId, WireError
+from .wire import Message, MessageId, WireError, of_kind
 
 Matrix = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@of_kind(1)
 class MatrixMessage(Message):
     """A message with its sender's matrix from before it was sent, and all its destinations."""
 
-    SENT: Matrix = field(kw_only=True)
-    dests: tuple[int, ...] = field(kw_only=True)  # without the sender
-
-    kind: ClassVar[int] = 1
+    SENT: Matrix
+    dests: tuple[int, ...]  # without the sender
 
     @property
     @override

@@ -10,7 +10,7 @@ Invariant: T is the causal past of this process, message by message; m.T is that
 Cost: 32 + 4n + d bytes; n - 1 point-to-point copies, or one copy along the source's tree.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -19,18 +19,16 @@ from typing_extensions import override
 
 from .base import Deliver, Effects, Multicast, Place, Protocol, Send
 from .holdback import HoldBack
-from .wire import Message, MessageId, WireError
+from .wire import Message, MessageId, WireError, of_kind
 
 Vector = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@of_kind(1)
 class VectorMessage(Message):
     """A message with its sender's vector: 4 bytes for every process."""
 
-    vector: Vector = field(kw_only=True)
-
-    kind: ClassVar[int] = 1
+    vector: Vector
 
     @property
     @override

@@ -22,8 +22,9 @@ The control information begins with the channel's header (see ``channel.segments
 
 import struct
 from binascii import crc_hqx
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple, TypeVar, dataclass_transform
 
 MAGIC = b"co"
 VERSION = 1
@@ -94,6 +95,21 @@ class Message:
         if control:
             raise WireError(f"{len(control)} bytes of control information where none belong")
         return {}
+
+
+M = TypeVar("M", bound=Message)
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
+def of_kind(kind: int) -> Callable[[type[M]], type[M]]:
+    """Make a class a kind of message within its protocol; its own fields are keywords."""
+
+    def decorate(message: type[M]) -> type[M]:
+        made = dataclass(frozen=True, slots=True, eq=False, kw_only=True)(message)
+        made.kind = kind
+        return made
+
+    return decorate
 
 
 class Header(NamedTuple):

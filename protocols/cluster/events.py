@@ -5,7 +5,7 @@ A clock entry is one integer: a ticket's epoch above SEQUENCE_BITS bits of seque
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 from ..base import SEQUENCE_BITS
-from ..wire import Message, WireError
+from ..wire import Message, WireError, of_kind
 from .gossip import Gossip
 
 NUMBERS = (1 << SEQUENCE_BITS) - 1  # the bits of a clock entry that are not its epoch
@@ -29,15 +29,13 @@ class EventId(NamedTuple):
     clock: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@of_kind(2)
 class Event(Message):
     """A message of the application with its timestamp; sent by itself it is ACKRECOVER."""
 
-    ticket: int = field(kw_only=True)
-    t: Vector = field(kw_only=True)
+    ticket: int
+    t: Vector
     eid: EventId = field(init=False)
-
-    kind: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "eid", EventId(self.ticket, int(self.t[self.ticket])))
@@ -70,13 +68,11 @@ class EventGossip(Gossip):
     carries: ClassVar[type[Message]] = Event
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@of_kind(3)
 class Recover(Message):
     """RECOVER: requests these events; encoded as ticket and clock entry of each."""
 
-    eids: tuple[EventId, ...] = field(kw_only=True)
-
-    kind: ClassVar[int] = 3
+    eids: tuple[EventId, ...]
 
     @property
     @override

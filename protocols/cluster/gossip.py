@@ -25,7 +25,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 from typing_extensions import override
 
 from ..base import Place, Protocol
-from ..wire import Message, MessageId, WireError
+from ..wire import Message, MessageId, WireError, of_kind
 from .lpbcast import NO_NEWS, FullView, News, PartialView
 
 COUNTS = struct.Struct("!HHI")  # of subs, unsubs and events
@@ -42,15 +42,13 @@ class Ball(NamedTuple):
     age: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@of_kind(1)
 class Gossip(Message):
     """The message of one round: events of many sources, and news of the membership."""
 
-    balls: tuple[Ball, ...] = field(kw_only=True)
-    news: News = field(kw_only=True, default=NO_NEWS)
+    balls: tuple[Ball, ...]
+    news: News = NO_NEWS
     control_size: int = field(init=False)
-
-    kind: ClassVar[int] = 1
     carries: ClassVar[type[Message]] = Message
 
     def __post_init__(self) -> None:

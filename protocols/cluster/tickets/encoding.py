@@ -112,8 +112,7 @@ class WordMessage(Message):
     forms: ClassVar[dict[str, Form]] = {}
 
     def __init_subclass__(cls) -> None:
-        own = {name: kind for name, kind in cls.__annotations__.items() if name != "kind"}
-        cls.forms = {name: form_of(kind) for name, kind in own.items()}
+        cls.forms = {name: form_of(kind) for name, kind in cls.__annotations__.items()}
 
     def _words(self) -> list[int]:
         return [w for name, form in self.forms.items() for w in form.put(getattr(self, name))]

@@ -1,8 +1,8 @@
 """The messages of Algorithms 2 to 4, and the register that a coordinator keeps with its voters."""
 
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
+from ...wire import of_kind
 from .encoding import ProcessId, WordMessage
 from .messages import CJoin, CView, Reject, RingMember
 
@@ -42,26 +42,22 @@ class Register(NamedTuple):
     after: Neighbour
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@of_kind(40)
 class Poll(WordMessage):
     """POLL, which the paper lacks: do you still vote for me?"""
 
     register: Register
 
-    kind: ClassVar[int] = 40
 
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@of_kind(41)
 class Alive(WordMessage):
     """ALIVE: I do; this answers your poll of that number."""
 
     number: int
     voter: Voter
 
-    kind: ClassVar[int] = 41
 
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@of_kind(42)
 class Update(WordMessage):
     """UPDATE: I am your predecessor, and these are your closest predecessors."""
 
@@ -69,20 +65,16 @@ class Update(WordMessage):
     to: RingMember
     predecessors: Voters
 
-    kind: ClassVar[int] = 42
 
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@of_kind(43)
 class AckUpdate(WordMessage):
     """The status of an UPDATE: my voters, and whether I am a coordinator already."""
 
     neighbour: Neighbour
     active: int
 
-    kind: ClassVar[int] = 43
 
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@of_kind(44)
 class Accept(WordMessage):
     """ACKCJOIN: your ticket and voters, your successor, and its successor."""
 
@@ -93,30 +85,24 @@ class Accept(WordMessage):
     after: Neighbour
     view: CView
 
-    kind: ClassVar[int] = 44
 
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@of_kind(45)
 class Exclude(WordMessage):
     """EXCLUDE: I am your predecessor now; all members between us are excluded."""
 
     by: RingMember
     to: RingMember
 
-    kind: ClassVar[int] = 45
 
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@of_kind(46)
 class AckExclude(WordMessage):
     """ACKEXCLUDE: my voters and my successor."""
 
     neighbour: Neighbour
     succ: Neighbour
 
-    kind: ClassVar[int] = 46
 
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@of_kind(47)
 class ReqCoord(WordMessage):
     """REQCOORD: never vote for ``target`` again, and tell me its register."""
 
@@ -124,10 +110,8 @@ class ReqCoord(WordMessage):
     voter: Voter
     target: RingMember
 
-    kind: ClassVar[int] = 47
 
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@of_kind(48)
 class AckCoord(WordMessage):
     """ACKCOORD: I will not; ``known`` is its register, if I have one.
 
@@ -139,16 +123,12 @@ class AckCoord(WordMessage):
     ended: int
     known: tuple[Register, ...]
 
-    kind: ClassVar[int] = 48
 
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@of_kind(49)
 class Leaving(WordMessage):
     """Your successor wants to leave, and waits to be excluded."""
 
     leaver: RingMember
-
-    kind: ClassVar[int] = 49
 
 
 LEASE_MESSAGES = (

@@ -1,8 +1,8 @@
 """The messages of Algorithm 1; their names are the paper's."""
 
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
+from ...wire import of_kind
 from .encoding import ProcessId, ProcessOrNone, WordMessage
 
 CView = tuple[ProcessOrNone, ...]
@@ -16,26 +16,22 @@ class RingMember(NamedTuple):
     number: int
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@of_kind(32)
 class CJoin(WordMessage):
     """CJOIN: I want a ticket. ``number`` tells a process's requests apart."""
 
     number: int
 
-    kind: ClassVar[int] = 32
 
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@of_kind(33)
 class Reject(WordMessage):
     """REJECT: no ticket here; ``view`` says who may have one, unless I am no coordinator."""
 
     number: int
     view: CView
 
-    kind: ClassVar[int] = 33
 
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@of_kind(34)
 class AckCJoin(WordMessage):
     """ACKCJOIN: your ticket and your successor.
 
@@ -48,31 +44,23 @@ class AckCJoin(WordMessage):
     lasts: tuple[int, ...]
     view: CView
 
-    kind: ClassVar[int] = 34
 
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@of_kind(35)
 class NewSucc(WordMessage):
     """NEWSUCC: you are my successor now."""
 
-    kind: ClassVar[int] = 35
 
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@of_kind(36)
 class AckSucc(WordMessage):
     """ACKSUCC: you are my predecessor now."""
 
-    kind: ClassVar[int] = 36
 
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@of_kind(37)
 class Linked(WordMessage):
     """LINKED, which the paper lacks: my successor knows me, you may serve the next request."""
 
-    kind: ClassVar[int] = 37
 
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@of_kind(38)
 class CLeave(WordMessage):
     """CLEAVE: take over my tickets, which were used as far as ``lasts``, and my successor."""
 
@@ -80,14 +68,10 @@ class CLeave(WordMessage):
     successor: RingMember
     lasts: tuple[int, ...]
 
-    kind: ClassVar[int] = 38
 
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@of_kind(39)
 class AckCLeave(WordMessage):
     """ACKCLEAVE: you have left."""
-
-    kind: ClassVar[int] = 39
 
 
 TICKET_MESSAGES = (CJoin, Reject, AckCJoin, NewSucc, AckSucc, Linked, CLeave, AckCLeave)
