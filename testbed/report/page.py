@@ -77,8 +77,8 @@ def _lead(runs: Sequence[Results], protocols: str) -> str:
     )
 
 
-def _side_by_side(*tables: str) -> str:
-    return f'<div class="tables">{"".join(tables)}</div>'
+def _side_by_side(*parts: str) -> str:
+    return f'<div class="tables">{"".join(parts)}</div>'
 
 
 def _anchor(name: str) -> str:

@@ -15,15 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.engines.virtual.errors import (
-    BootFailedError,
-    GuestError,
-    GuestHungError,
-    GuestKilledError,
-    GuestMemoryError,
-    KernelNotBuiltError,
-    ResultsNotWrittenError,
-)
+from testbed.engines.virtual import errors
 from testbed.engines.virtual.guest import Guest, GuestSettings
 from testbed.engines.virtual.kernel import Kernel, cache_directory, find_kernel
 from testbed.engines.virtual.memory import choose_memory_place
@@ -60,7 +52,7 @@ def members(sessions: set[int]) -> list[int]:
 def test_a_program_that_spins_on_the_clock_is_ended(run: RunGuest) -> None:
     program = "import time\nend = time.time() + 60\nwhile time.time() < end: pass"
     with pytest.raises(
-        GuestHungError, match=r"'python3?[.\d]*' read the clock [\d,]+ times"
+        errors.GuestHungError, match=r"'python3?[.\d]*' read the clock [\d,]+ times"
     ) as hung:
         run(PYTHON, "-c", program, stall_s=3)
     assert hung.value.console is not None
@@ -68,19 +60,19 @@ def test_a_program_that_spins_on_the_clock_is_ended(run: RunGuest) -> None:
 
 
 def test_a_guest_that_waits_for_ever_is_ended(run: RunGuest) -> None:
-    with pytest.raises(GuestHungError, match="waits for something that does not come"):
+    with pytest.raises(errors.GuestHungError, match="waits for something that does not come"):
         run("sleep", "infinity", quiet_s=10_000)
 
 
 def test_a_guest_that_takes_too_long_is_ended(run: RunGuest) -> None:
-    with pytest.raises(GuestHungError, match="within 1 s"):
+    with pytest.raises(errors.GuestHungError, match="within 1 s"):
         run("sleep", "60", virtual=False, timeout_s=1)
 
 
 def test_a_killed_guest_is_told_from_a_failed_command(kernel: Kernel, tmp_path: Path) -> None:
     with Guest(["sleep", "60"], GuestSettings(results=tmp_path, virtual=False)) as guest:
         threading.Timer(1.0, os.kill, (guest.kernel_pid, signal.SIGKILL)).start()
-        with pytest.raises(GuestKilledError):
+        with pytest.raises(errors.GuestKilledError):
             guest.wait()
 
 
@@ -88,18 +80,18 @@ def test_a_kernel_that_does_not_boot_is_told(kernel: Kernel, tmp_path: Path) -> 
     broken = replace(kernel, linux=Path("/bin/false"))
     with (
         Guest(["true"], GuestSettings(results=tmp_path), broken) as guest,
-        pytest.raises(BootFailedError, match="did not boot"),
+        pytest.raises(errors.BootFailedError, match="did not boot"),
     ):
         guest.wait()
 
 
 def test_a_kernel_that_was_never_built_is_told(tmp_path: Path) -> None:
-    with pytest.raises(KernelNotBuiltError, match="run scripts/setup"):
+    with pytest.raises(errors.KernelNotBuiltError, match="run scripts/setup"):
         find_kernel(tmp_path)
 
 
 def test_too_little_memory_is_told(run: RunGuest) -> None:
-    with pytest.raises(GuestMemoryError, match="give the guest less"):
+    with pytest.raises(errors.GuestMemoryError, match="give the guest less"):
         run("true", memory_mb=1 << 30)
 
 
@@ -107,13 +99,13 @@ def test_memory_moves_to_disk_when_no_tmpfs_has_room(tmp_path: Path) -> None:
     place = choose_memory_place(64, candidates=[Path("/nowhere"), tmp_path], mounts="")
     assert place.directory == tmp_path
     assert place.slow
-    with pytest.raises(GuestMemoryError, match="/dev/shm"):
+    with pytest.raises(errors.GuestMemoryError, match="/dev/shm"):
         choose_memory_place(64, candidates=[Path("/nowhere")])
 
 
 def test_results_that_cannot_be_written_are_told(run: RunGuest, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(GuestError, match="cannot be made"):
+    with pytest.raises(errors.GuestError, match="cannot be made"):
         run("true", results=tmp_path / "file" / "results")
 
 
@@ -166,7 +158,7 @@ def test_a_full_disk_is_told_when_the_command_cannot_know(
             file.truncate(1_000_000)
             mmap.mmap(file.fileno(), 0)[:] = bytes(range(250)) * 4000
     """
-    with pytest.raises(ResultsNotWrittenError, match="cannot write the results"):
+    with pytest.raises(errors.ResultsNotWrittenError, match="cannot write the results"):
         run(
             *(PYTHON, "-c", program, str(small_disk)),
             results=small_disk,

@@ -25,24 +25,7 @@ from testbed.protocols import (
 )
 from testbed.protocols.broken.overlay import Printed
 from testbed.protocols.broken.timestamp import Impatient, LateUpdate, NoRescan
-from tests.explore.odd_protocols import (
-    RESTING,
-    Amnesiac,
-    Deaf,
-    Delayed,
-    Fragile,
-    Greeting,
-    Grouped,
-    Hasty,
-    Liar,
-    NewestOnly,
-    PrintedRST,
-    Reminded,
-    Shy,
-    Stillborn,
-    Stray,
-    example_of,
-)
+from tests.explore import odd_protocols as odd
 
 Action = tuple[int, int, Destinations, Answers]  # sender, receiver (the same: it multicasts to)
 
@@ -105,7 +88,7 @@ def brute_force(
         (Printed, 2, 3),
         (RST, 3, 1),
         (KS, 2, 2),
-        (Grouped, 3, 2),
+        (odd.Grouped, 3, 2),
     ],
 )
 def test_the_search_covers_as_many_schedules_as_there_are(
@@ -121,7 +104,7 @@ def test_the_search_covers_as_many_schedules_as_there_are(
 
 @pytest.mark.parametrize("protocol", [Impatient, LateUpdate, NoRescan])
 def test_no_schedule_is_shorter_than_the_counter_example(protocol: type[Protocol]) -> None:
-    example = example_of(protocol, 3, 2)
+    example = odd.example_of(protocol, 3, 2)
     wrong = [r for r in brute_force(protocol, 3, 2, True) if r.judge().verdict == "invalid"]
     assert wrong
     shortest = min(first_mistake(replay, 3, 2) for replay in wrong)
@@ -143,9 +126,9 @@ def first_mistake(replay: Replay, nodes: int, messages: int) -> int:
     return length
 
 
-RANDOMLY = {name: p for name, p in RESTING.items() if name != "broken-echo"}  # it never ends
+RANDOMLY = {name: p for name, p in odd.RESTING.items() if name != "broken-echo"}  # it never ends
 RANDOMLY |= {"overlay": Overlay, "timestamp": Timestamp, "rst": RST, "ks": KS}
-RANDOMLY |= {"printed-rst": PrintedRST, "amnesiac": Amnesiac, "hasty": Hasty}
+RANDOMLY |= {"printed-rst": odd.PrintedRST, "amnesiac": odd.Amnesiac, "hasty": odd.Hasty}
 
 
 @settings(max_examples=200)
@@ -222,11 +205,11 @@ def test_ks_is_right_whatever_set_each_of_three_messages_goes_to() -> None:
 @pytest.mark.parametrize(
     ("protocol", "messages", "sentence"),
     [
-        (PrintedRST, 2, "process 2 delivers m(1,1) without m(0,1)"),
-        (Amnesiac, 2, "process 2 delivers m(1,1) without m(0,1)"),
-        (Hasty, 2, "process 2 delivers m(1,1) without m(0,1)"),
-        (NewestOnly, 3, "process 1 delivers m(2,1) without m(0,1)"),
-        (Stray, 1, "process 0 delivers m(0,1) which was not sent to it"),
+        (odd.PrintedRST, 2, "process 2 delivers m(1,1) without m(0,1)"),
+        (odd.Amnesiac, 2, "process 2 delivers m(1,1) without m(0,1)"),
+        (odd.Hasty, 2, "process 2 delivers m(1,1) without m(0,1)"),
+        (odd.NewestOnly, 3, "process 1 delivers m(2,1) without m(0,1)"),
+        (odd.Stray, 1, "process 0 delivers m(0,1) which was not sent to it"),
     ],
 )
 def test_mutants_are_caught_with_messages_to_any_set(
@@ -241,42 +224,42 @@ def test_mutants_are_caught_with_messages_to_any_set(
 
 
 def test_some_mistakes_show_only_if_messages_go_to_some() -> None:
-    assert explore(NewestOnly, 3, 3, subsets=False).verdict == "valid"
-    diagram = Diagram(3, example_of(NewestOnly, 3, 3))
+    assert explore(odd.NewestOnly, 3, 3, subsets=False).verdict == "valid"
+    diagram = Diagram(3, odd.example_of(odd.NewestOnly, 3, 3))
     assert diagram.legend()[0] == "a = m(0,1) to 1, b = m(0,2) to 2, c = m(2,1) to 1"
     assert not any(diagram.ends)
 
 
 def test_groups_are_pairs_in_a_ring_and_a_process_sends_to_its_own() -> None:
-    places = make_places(Grouped, 3)
+    places = make_places(odd.Grouped, 3)
     assert set(places[0].groups) == {frozenset(pair) for pair in ((0, 1), (1, 2), (0, 2))}
-    assert len(make_places(Grouped, 5)[0].groups) == 5
-    assert make_places(Grouped, 2)[0].groups == (frozenset({0, 1}),)
+    assert len(make_places(odd.Grouped, 5)[0].groups) == 5
+    assert make_places(odd.Grouped, 2)[0].groups == (frozenset({0, 1}),)
     assert make_places(RST, 3)[0].groups == ()
     assert {0} == frozenset.intersection(*(g for g in choose(places[0], "groups") if g))
-    result = explore(Grouped, 3, 3)
+    result = explore(odd.Grouped, 3, 3)
     assert (result.verdict, result.to) == ("valid", "groups")
 
 
 def test_what_processes_do_at_their_beginning_is_part_of_it() -> None:
-    assert explore(Greeting, 2, 1).verdict == "valid"
-    result = explore(Greeting, 3, 2)
+    assert explore(odd.Greeting, 2, 1).verdict == "valid"
+    result = explore(odd.Greeting, 3, 2)
     assert result.verdict == "valid"
     assert result.found.states > explore(Overlay, 3, 2).found.states
 
 
 def test_a_beginning_is_drawn_and_may_fail() -> None:
-    example = example_of(Deaf, 2, 1)
+    example = odd.example_of(odd.Deaf, 2, 1)
     assert example.moments[0].did.sends
     drawn = "".join(map(str, Diagram(2, example).lines()))
     assert "◇" in drawn
-    example = example_of(Stillborn, 2, 1)
+    example = odd.example_of(odd.Stillborn, 2, 1)
     assert example.wrong.sentence == "process 0 fails: OSError: no cradle"
     assert "!" in "".join(map(str, Diagram(2, example).lines()))
 
 
 def test_a_busy_protocol_is_left_alone_until_it_is_not() -> None:
-    result = explore(Shy, 2, 4)
+    result = explore(odd.Shy, 2, 4)
     assert result.verdict == "valid"
     assert result.found.levels == 4  # each of the two multicasts once, and hears the other
 
@@ -295,14 +278,14 @@ def test_channels_that_are_not_fifo_hurt_overlay_but_not_timestamp() -> None:
 
 
 def test_timers_run_out_at_any_moment() -> None:
-    plain, delayed = explore(Timestamp, 3, 2), explore(Delayed, 3, 2)
+    plain, delayed = explore(Timestamp, 3, 2), explore(odd.Delayed, 3, 2)
     assert delayed.verdict == "valid"
     assert delayed.found.states > plain.found.states
 
 
 def test_which_timers_are_set_is_part_of_the_state() -> None:
-    assert explore(Reminded, 3, 1).verdict == "valid"
-    example = example_of(Reminded, 2, 2)
+    assert explore(odd.Reminded, 3, 1).verdict == "valid"
+    example = odd.example_of(odd.Reminded, 2, 2)
     assert example.wrong.sentence == "process 1 delivers m(0,2) without m(0,1)"
     assert "τ✗b" in "".join(map(str, Diagram(2, example).lines()))
 
@@ -315,14 +298,14 @@ def test_a_limit_leaves_it_unknown() -> None:
 
 
 def test_an_exception_is_a_fault() -> None:
-    example = example_of(Fragile, 2, 3)
+    example = odd.example_of(odd.Fragile, 2, 3)
     assert example.wrong.sentence == "process 1 fails: KeyError: 'two'"
     assert example.verdict is None
     assert "!" in "".join(map(str, Diagram(2, example).lines()))
 
 
 def test_a_message_out_of_thin_air_is_a_fault() -> None:
-    example = example_of(Liar, 2, 1)
+    example = odd.example_of(odd.Liar, 2, 1)
     assert example.wrong.sentence.endswith("m(0,6) though nobody has sent it")
     assert example.oracle == ["node 1 delivered m(0,6), which nobody sent"]
 

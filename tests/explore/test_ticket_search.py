@@ -5,16 +5,7 @@ import pytest
 from testbed.explore.tickets.command import main
 from testbed.explore.tickets.search import Search
 from testbed.explore.tickets.system import System, Used, ViolationError
-from testbed.protocols.broken.leases import (
-    BROKEN_LEASES,
-    FickleVoter,
-    LateVotes,
-    NoQuarantine,
-    Obedient,
-    Presumptuous,
-    SleepWalker,
-    Timeless,
-)
+from testbed.protocols.broken import leases as broken
 from testbed.protocols.cluster.tickets import Leases
 
 
@@ -42,17 +33,17 @@ def test_after_any_one_fault_each_ticket_is_owned_or_assignable_within_six_round
 
 # at least so many faults; Obedient and Timeless need more than three processes, or than is tried here
 FOUND = {
-    LateVotes: Used(2),
-    SleepWalker: Used(1),
-    NoQuarantine: Used(1),
-    FickleVoter: Used(1),
-    Presumptuous: Used(1),
+    broken.LateVotes: Used(2),
+    broken.SleepWalker: Used(1),
+    broken.NoQuarantine: Used(1),
+    broken.FickleVoter: Used(1),
+    broken.Presumptuous: Used(1),
 }
 
 
 @pytest.mark.parametrize("kind", FOUND, ids=lambda kind: kind.__name__)
 def test_the_search_catches_the_broken_versions(kind: type[Leases]) -> None:
-    assert {*FOUND, Obedient, Timeless} == set(BROKEN_LEASES)
+    assert {*FOUND, broken.Obedient, broken.Timeless} == set(broken.BROKEN_LEASES)
     search = Search(System(kind, FOUND[kind], 1))
     with pytest.raises(ViolationError):
         search.run()

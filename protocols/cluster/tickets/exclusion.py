@@ -14,18 +14,7 @@ from dataclasses import dataclass, field
 from itertools import islice, takewhile
 
 from ...base import Count, Place, Send
-from .lease_messages import (
-    AckCoord,
-    AckExclude,
-    AckUpdate,
-    Exclude,
-    Neighbour,
-    Register,
-    ReqCoord,
-    Update,
-    Voter,
-    Voters,
-)
+from . import lease_messages as lease
 from .manager import TicketEffects
 from .messages import RingMember
 from .voting import LeaseSettings, Voting, refusing
@@ -37,20 +26,20 @@ SILENCE = 2
 class Exclusion:
     """The member being excluded; with ``candidate``, the one that is asked to be the successor."""
 
-    target: Neighbour
-    after: Neighbour  # the target's successor, if it has told its voters nothing
-    reports: dict[Voter, tuple[Register, ...]] = field(default_factory=dict)
+    target: lease.Neighbour
+    after: lease.Neighbour  # the target's successor, if it has told its voters nothing
+    reports: dict[lease.Voter, tuple[lease.Register, ...]] = field(default_factory=dict)
     ended: bool = False  # as the target's own process says
-    candidate: Neighbour | None = None
+    candidate: lease.Neighbour | None = None
     waited: bool = False  # for the candidate's answer, when the last round began
     fenced_at: int = 0
 
-    def newest(self) -> Register | None:
+    def newest(self) -> lease.Register | None:
         """The newest register of the target that any of its voters has."""
         known = [register for report in self.reports.values() for register in report]
         return max(known, key=lambda register: register.number, default=None)
 
-    def voters(self) -> list[Voters]:
+    def voters(self) -> list[lease.Voters]:
         """The sets of voters of which enough must refuse: a known one, and any later ones."""
         newest = self.newest()
         sets = [self.target.voters]
@@ -106,7 +95,7 @@ class Excluding(Voting):
         to = self.succ.member
         before = self.predecessors(to.process)
         if to.process != self.me:
-            update = Update(self.me, 0, by=self.member, to=to, predecessors=before)
+            update = lease.Update(self.me, 0, by=self.member, to=to, predecessors=before)
             yield Send((to.process,), update)
 
     def count(self) -> TicketEffects:
@@ -116,7 +105,7 @@ class Excluding(Voting):
         if before != self.L and self.exclusion is None and not self.alone:
             yield from self.update()
 
-    def predecessors(self, to: int) -> Voters:
+    def predecessors(self, to: int) -> lease.Voters:
         """R: this process and its 2k closest predecessors, as voters of its successor.
 
         They end where they would reach the successor itself: a crashed process beyond it would be
@@ -125,7 +114,7 @@ class Excluding(Voting):
         before = takewhile(lambda voter: voter.process != to, (self.voter, *self.L))
         return tuple(islice(before, 2 * self.settings.k + 1))
 
-    def updated(self, message: Update, sender: int) -> TicketEffects:
+    def updated(self, message: lease.Update, sender: int) -> TicketEffects:
         """On UPDATE: from the predecessor, or one that has joined between."""
         if self.member is None or message.to != self.member:
             return
@@ -133,7 +122,9 @@ class Excluding(Voting):
             self.pred, self.unheard = message.by, 0
             self.proposal = tuple(v for v in message.predecessors if v.process != self.me)
         active = int(self.state != "linking")
-        yield Send((sender,), AckUpdate(self.me, 0, neighbour=self.as_neighbour, active=active))
+        yield Send(
+            (sender,), lease.AckUpdate(self.me, 0, neighbour=self.as_neighbour, active=active)
+        )
 
     def closer(self, other: RingMember) -> bool:
         """Whether a member has joined between the predecessor and this process."""
@@ -142,7 +133,7 @@ class Excluding(Voting):
         mine = self.member.ticket
         return self.distance(other.ticket, mine) < self.distance(self.pred.ticket, mine)
 
-    def succeeded(self, message: AckUpdate) -> None:
+    def succeeded(self, message: lease.AckUpdate) -> None:
         """On the status of an UPDATE: the successor is alive."""
         if message.neighbour.member == self.succ.member and self.exclusion is None:
             self.succ, self.silence = message.neighbour, 0
@@ -180,13 +171,13 @@ class Excluding(Voting):
             x.reports[self.voter], x.ended = known, True
         elif self.voter in voters:
             x.reports[self.voter] = self.refuse(target)
-        for voter in (*voters, Voter(target.process, 0)):
+        for voter in (*voters, lease.Voter(target.process, 0)):
             if voter not in x.reports and voter.process != self.me:
-                request = ReqCoord(self.me, 0, by=self.member, voter=voter, target=target)
+                request = lease.ReqCoord(self.me, 0, by=self.member, voter=voter, target=target)
                 yield Send((voter.process,), request)
         yield from self.follow(now)
 
-    def acknowledged(self, message: AckCoord, now: int) -> TicketEffects:
+    def acknowledged(self, message: lease.AckCoord, now: int) -> TicketEffects:
         """On ACKCOORD: it may name further voters, which must be asked too."""
         x = self.exclusion
         if x is None or x.candidate is not None or message.target != x.target.member:
@@ -223,9 +214,9 @@ class Excluding(Voting):
     def approach(self, to: RingMember) -> TicketEffects:
         """Send EXCLUDE to the candidate for successor."""
         assert self.member is not None
-        yield Send((to.process,), Exclude(self.me, 0, by=self.member, to=to))
+        yield Send((to.process,), lease.Exclude(self.me, 0, by=self.member, to=to))
 
-    def follows(self, message: AckExclude) -> TicketEffects:
+    def follows(self, message: lease.AckExclude) -> TicketEffects:
         """On ACKEXCLUDE: the successor is found."""
         x = self.exclusion
         if (
@@ -235,7 +226,7 @@ class Excluding(Voting):
         ):
             yield from self.take_over(message.neighbour, message.succ)
 
-    def take_over(self, succ: Neighbour, after: Neighbour) -> TicketEffects:
+    def take_over(self, succ: lease.Neighbour, after: lease.Neighbour) -> TicketEffects:
         """Become the temporary coordinator of all tickets down to the successor's."""
         assert self.exclusion is not None
         end = self.exclusion.fenced_at + self.settings.quarantine_ns
@@ -245,7 +236,7 @@ class Excluding(Voting):
         self.silence = 1  # an UPDATE is due
         yield Count("take-overs")
 
-    def preceded(self, message: Exclude, sender: int) -> TicketEffects:
+    def preceded(self, message: lease.Exclude, sender: int) -> TicketEffects:
         """On EXCLUDE: the sender is the predecessor."""
         by = message.by
         if self.member is None or message.to != self.member:
@@ -253,5 +244,5 @@ class Excluding(Voting):
         if by.number > self.fences.get(by.ticket, -1):
             self.pred, self.unheard = by, 0
             yield Send(
-                (sender,), AckExclude(self.me, 0, neighbour=self.as_neighbour, succ=self.succ)
+                (sender,), lease.AckExclude(self.me, 0, neighbour=self.as_neighbour, succ=self.succ)
             )

@@ -18,21 +18,8 @@ from typing import Any
 from typing_extensions import override
 
 from ...base import CancelTimer, Place, Send, SetTimer
+from . import lease_messages as lease
 from .exclusion import Excluding
-from .lease_messages import (
-    Accept,
-    AckCoord,
-    AckExclude,
-    AckUpdate,
-    Alive,
-    Exclude,
-    Leaving,
-    Neighbour,
-    Poll,
-    ReqCoord,
-    Update,
-    Voter,
-)
 from .manager import JOIN, Revoked, TicketEffects
 from .messages import CJoin, Reject, RingMember
 from .voting import ROUND, LeaseSettings
@@ -65,9 +52,11 @@ class Leases(Excluding):
         m, i = len(ring), mine[0]
         width = min(2 * self.settings.k + 1, m - 1)
 
-        def neighbour(j: int) -> Neighbour:
+        def neighbour(j: int) -> lease.Neighbour:
             before = (ring[(j - d) % m].process for d in range(1, width + 1))
-            return Neighbour(ring[j % m], 0, tuple(Voter(process, 0) for process in before))
+            return lease.Neighbour(
+                ring[j % m], 0, tuple(lease.Voter(process, 0) for process in before)
+            )
 
         self.become(neighbour(i), neighbour(i + 1), neighbour(i + 2))
         self.pred = ring[i - 1]
@@ -128,7 +117,7 @@ class Leases(Excluding):
             yield Revoked(self.ticket)
         pred = self.pred
         if self.state == "leaving" and self.member and pred and pred.process != self.me:
-            yield Send((pred.process,), Leaving(self.me, 0, leaver=self.member))
+            yield Send((pred.process,), lease.Leaving(self.me, 0, leaver=self.member))
 
     @override
     def receive(self, message: Any, sender: int, now: int) -> TicketEffects:
@@ -139,25 +128,25 @@ class Leases(Excluding):
                 yield from self.requested(sender, message.number)
             case Reject():
                 yield from self.rejected(message, sender)
-            case Accept():
+            case lease.Accept():
                 yield from self.accepted(message, now)
-            case Poll():
+            case lease.Poll():
                 yield from self.polled(message.register, sender)
-            case Alive():
+            case lease.Alive():
                 yield from self.voted(message, now)
-            case Update():
+            case lease.Update():
                 yield from self.updated(message, sender)
-            case AckUpdate():
+            case lease.AckUpdate():
                 self.succeeded(message)
-            case Exclude():
+            case lease.Exclude():
                 yield from self.preceded(message, sender)
-            case AckExclude():
+            case lease.AckExclude():
                 yield from self.follows(message)
-            case ReqCoord():
+            case lease.ReqCoord():
                 yield from self.fence(message, sender)
-            case AckCoord():
+            case lease.AckCoord():
                 yield from self.acknowledged(message, now)
-            case Leaving():
+            case lease.Leaving():
                 if self.watching and message.leaver == self.succ.member:
                     yield from self.start_exclusion(now)
 
@@ -219,9 +208,9 @@ class Leases(Excluding):
         self.clock += 1
         before = [voter for voter in (self.voter, *self.L) if voter.process != process]
         voters = tuple(before[: 2 * self.settings.k + 1])
-        child = Neighbour(RingMember(process, ticket, self.clock), 0, voters)
+        child = lease.Neighbour(RingMember(process, ticket, self.clock), 0, voters)
         self.view[ticket] = process
-        self.offer = Accept(
+        self.offer = lease.Accept(
             self.me,
             0,
             number=number,
@@ -234,7 +223,7 @@ class Leases(Excluding):
         self.succ, self.after = child, self.offer.succ
         self.confirmed, self.silence = False, 0
 
-    def accepted(self, message: Accept, now: int) -> TicketEffects:
+    def accepted(self, message: lease.Accept, now: int) -> TicketEffects:
         """On ACKCJOIN: take the place in the ring, unless the request was given up."""
         fresh = message.number == self.number and message.child.member not in self.ended
         if self.state == "joining" and fresh:

@@ -22,18 +22,8 @@ from typing import Any
 from typing_extensions import override
 
 from ...base import Place, Send
+from . import messages
 from .manager import Granted, Revoked, TicketEffects, TicketManager
-from .messages import (
-    AckCJoin,
-    AckCLeave,
-    AckSucc,
-    CJoin,
-    CLeave,
-    Linked,
-    NewSucc,
-    Reject,
-    RingMember,
-)
 
 RETRY_NS = 100_000_000
 
@@ -45,7 +35,7 @@ class Ring(TicketManager):
         self, place: Place, tickets: int, founders: Mapping[int, int], retry_ns: int = RETRY_NS
     ) -> None:
         super().__init__(place, tickets, founders, retry_ns)
-        self.succ = RingMember(self.me, 0, self.number)
+        self.succ = messages.RingMember(self.me, 0, self.number)
         self.pred = self.me
         self.lasts: dict[int, int] = {}  # of the coordinated tickets but its own
         self.asked = False  # whether NEWSUCC is not answered yet
@@ -60,7 +50,7 @@ class Ring(TicketManager):
         if mine and not self.place.incarnation:
             after, before = tickets[(mine[0] + 1) % len(tickets)], tickets[mine[0] - 1]
             self.ticket, self.state = tickets[mine[0]], "coordinator"
-            self.succ = RingMember(self.founders[after], after, 0)
+            self.succ = messages.RingMember(self.founders[after], after, 0)
             self.pred = self.founders[before]
             self.lasts = dict.fromkeys(self.coordinated()[1:], 0)
             yield Granted(self.ticket, 0, 0)
@@ -91,23 +81,23 @@ class Ring(TicketManager):
     @override
     def receive(self, message: Any, sender: int, now: int) -> TicketEffects:
         match message:
-            case CJoin():
+            case messages.CJoin():
                 self.waiting.append((sender, message.number))
                 yield from self.serve()
-            case Reject():
+            case messages.Reject():
                 yield from self.rejected(message, sender)
-            case AckCJoin():
+            case messages.AckCJoin():
                 yield from self.accepted(message, sender)
-            case NewSucc():
+            case messages.NewSucc():
                 yield from self.new_predecessor(sender)
-            case AckSucc():
+            case messages.AckSucc():
                 yield from self.successor_acknowledged(sender)
-            case Linked() if sender == self.child:
+            case messages.Linked() if sender == self.child:
                 self.child = None
                 yield from self.serve()
-            case CLeave():
+            case messages.CLeave():
                 yield from self.successor_leaves(message, sender)
-            case AckCLeave():
+            case messages.AckCLeave():
                 yield from self.left()
 
     def serve(self) -> TicketEffects:
@@ -120,22 +110,24 @@ class Ring(TicketManager):
         while self.waiting and self.idle:
             process, number = self.waiting.popleft()
             if free := self.coordinated()[1:]:
-                yield from self.grant(RingMember(process, self.place.rng.choice(free), number))
+                yield from self.grant(
+                    messages.RingMember(process, self.place.rng.choice(free), number)
+                )
             else:
                 yield from self.reject(process, number)
 
-    def grant(self, child: RingMember) -> TicketEffects:
+    def grant(self, child: messages.RingMember) -> TicketEffects:
         """Hand the lower part of the coordinated tickets, and the successor, to the joiner."""
         lasts = tuple(self.lasts.pop(t) for t in self.down(child.ticket, self.succ.ticket))
         self.view[child.ticket] = child.process
         view = tuple(self.view)
         successor, self.succ, self.child = self.succ, child, child.process
-        accept = AckCJoin(
+        accept = messages.AckCJoin(
             self.me, 0, ticket=child.ticket, successor=successor, lasts=lasts, view=view
         )
         yield Send((child.process,), accept)
 
-    def accepted(self, message: AckCJoin, sender: int) -> TicketEffects:
+    def accepted(self, message: messages.AckCJoin, sender: int) -> TicketEffects:
         """Initialisation of variables when cjoin accepted."""
         if self.state != "joining":
             return
@@ -148,7 +140,7 @@ class Ring(TicketManager):
     def ask_successor(self) -> TicketEffects:
         """Send NEWSUCC."""
         self.asked = True
-        yield Send((self.succ.process,), NewSucc(self.me, 0))
+        yield Send((self.succ.process,), messages.NewSucc(self.me, 0))
 
     def new_predecessor(self, sender: int) -> TicketEffects:
         """On NEWSUCC: a new predecessor, which must serve CLEAVE if this process is leaving."""
@@ -156,7 +148,7 @@ class Ring(TicketManager):
             yield Send((sender,), self.farewell())
         else:
             self.pred = sender
-            yield Send((sender,), AckSucc(self.me, 0))
+            yield Send((sender,), messages.AckSucc(self.me, 0))
 
     def successor_acknowledged(self, sender: int) -> TicketEffects:
         """Successor acknowledged, if it is the one that was asked last."""
@@ -169,7 +161,7 @@ class Ring(TicketManager):
         if self.state == "linking":
             assert self.ticket is not None
             self.state = "coordinator"
-            yield Send((self.pred,), Linked(self.me, 0))
+            yield Send((self.pred,), messages.Linked(self.me, 0))
             yield Granted(self.ticket, 0, self.last)
         yield from self.serve()
 
@@ -181,14 +173,14 @@ class Ring(TicketManager):
         yield Send((self.pred,), self.farewell())
         yield from self.serve()
 
-    def farewell(self) -> CLeave:
+    def farewell(self) -> messages.CLeave:
         """CLEAVE, with all that the predecessor takes over."""
         assert self.ticket is not None
-        leaver = RingMember(self.me, self.ticket, self.number)
+        leaver = messages.RingMember(self.me, self.ticket, self.number)
         lasts = (self.last, *(self.lasts[t] for t in self.coordinated()[1:]))
-        return CLeave(self.me, 0, leaver=leaver, successor=self.succ, lasts=lasts)
+        return messages.CLeave(self.me, 0, leaver=leaver, successor=self.succ, lasts=lasts)
 
-    def successor_leaves(self, message: CLeave, sender: int) -> TicketEffects:
+    def successor_leaves(self, message: messages.CLeave, sender: int) -> TicketEffects:
         """Receiving a cleave request; dropped unless it is from this process's successor."""
         serving = self.state in ("linking", "coordinator") and self.child is None
         if message.leaver != self.succ or not serving:
@@ -196,7 +188,7 @@ class Ring(TicketManager):
         taken = self.down(self.succ.ticket, message.successor.ticket)
         self.lasts |= zip(taken, message.lasts, strict=True)
         self.succ = message.successor
-        yield Send((sender,), AckCLeave(self.me, 0))
+        yield Send((sender,), messages.AckCLeave(self.me, 0))
         if self.succ.process == self.me:
             self.pred, self.asked = self.me, False
             yield from self.link()

@@ -21,22 +21,12 @@ from typing import NamedTuple
 from typing_extensions import override
 
 from ...base import CancelTimer, Place, Send, SetTimer
-from .lease_messages import (
-    Accept,
-    AckCoord,
-    Alive,
-    Neighbour,
-    Poll,
-    Register,
-    ReqCoord,
-    Voter,
-    Voters,
-)
+from . import lease_messages as lease
 from .manager import Granted, Revoked, TicketEffects, TicketManager, TicketState
 from .messages import RingMember
 
 ROUND = ("tickets", "round")
-NOWHERE = Neighbour(RingMember(0, 0, 0), 0, ())
+NOWHERE = lease.Neighbour(RingMember(0, 0, 0), 0, ())
 
 
 @dataclass(frozen=True)
@@ -63,12 +53,12 @@ class LeaseSettings:
         return self.lease_ns + self.round_ns
 
 
-def needed(voters: Voters) -> int:
+def needed(voters: lease.Voters) -> int:
     """The number of voters that must answer a poll."""
     return (len(voters) + 1) // 2
 
 
-def refusing(voters: Voters) -> int:
+def refusing(voters: lease.Voters) -> int:
     """The number of voters that must refuse so that too few are left; unreachable without voters."""
     return len(voters) - needed(voters) + 1
 
@@ -76,9 +66,9 @@ def refusing(voters: Voters) -> int:
 class Question(NamedTuple):
     """A poll in progress."""
 
-    register: Register
+    register: lease.Register
     asked_at: int
-    votes: frozenset[Voter] = frozenset()
+    votes: frozenset[lease.Voter] = frozenset()
 
     def lacking(self) -> tuple[int, ...]:
         """The processes to ask again, unless enough have answered."""
@@ -97,20 +87,20 @@ class Voting(TicketManager):
     ) -> None:
         super().__init__(place, tickets, founders, settings.round_ns)
         self.settings = settings
-        self.voter = Voter(place.me, place.incarnation)
+        self.voter = lease.Voter(place.me, place.incarnation)
         self.member: RingMember | None = None
         self.clock = 0  # no ticket that is coordinated here has had a higher epoch
         self.lease_end = 0
         self.polls = place.base  # an answer to a poll before a crash answers none after it
         self.question: Question | None = None
-        self.L: Voters = ()
+        self.L: lease.Voters = ()
         self.version = 0  # how often L has changed
-        self.proposal: Voters = ()  # the voters that the predecessor proposes
+        self.proposal: lease.Voters = ()  # the voters that the predecessor proposes
         self.succ = self.after = NOWHERE
-        self.offer: Accept | None = None  # to a joiner, once the voters know of it
-        self.registers: dict[int, Register] = {}  # by ticket, of the members it votes for
+        self.offer: lease.Accept | None = None  # to a joiner, once the voters know of it
+        self.registers: dict[int, lease.Register] = {}  # by ticket, of the members it votes for
         self.fences: dict[int, int] = {}  # by ticket, the last epoch that it refuses to vote for
-        self.ended: dict[RingMember, tuple[Register, ...]] = {}  # its past memberships
+        self.ended: dict[RingMember, tuple[lease.Register, ...]] = {}  # its past memberships
 
     @override
     def owns(self, now: int) -> int | None:
@@ -126,12 +116,14 @@ class Voting(TicketManager):
         return self.succ.member == self.member
 
     @property
-    def as_neighbour(self) -> Neighbour:
+    def as_neighbour(self) -> lease.Neighbour:
         """This member and its voters, as others know them."""
         assert self.member is not None
-        return Neighbour(self.member, self.version, self.L)
+        return lease.Neighbour(self.member, self.version, self.L)
 
-    def become(self, neighbour: Neighbour, succ: Neighbour, after: Neighbour) -> None:
+    def become(
+        self, neighbour: lease.Neighbour, succ: lease.Neighbour, after: lease.Neighbour
+    ) -> None:
         """Take a place in the ring, subject to the voters' consent."""
         self.member, self.version, self.L = neighbour
         self.ticket, self.clock = neighbour.member.ticket, max(self.clock, neighbour.member.number)
@@ -144,7 +136,7 @@ class Voting(TicketManager):
         self.polls += 1
         if self.alone:
             self.proposal = ()
-        register = Register(
+        register = lease.Register(
             self.polls,
             self.member,
             self.clock,
@@ -161,9 +153,9 @@ class Voting(TicketManager):
     def poll_again(self) -> TicketEffects:
         """Repeat the question to voters that have not answered it."""
         if self.question is not None and (lacking := self.question.lacking()):
-            yield Send(lacking, Poll(self.me, 0, register=self.question.register))
+            yield Send(lacking, lease.Poll(self.me, 0, register=self.question.register))
 
-    def polled(self, register: Register, sender: int) -> TicketEffects:
+    def polled(self, register: lease.Register, sender: int) -> TicketEffects:
         """On POLL: vote for a member, unless it is excluded, and remember its register."""
         who = register.member
         known = self.registers.get(who.ticket)
@@ -174,9 +166,9 @@ class Voting(TicketManager):
             return
         if known is None or (known.member.number, known.number) < (who.number, register.number):
             self.registers[who.ticket] = register
-        yield Send((sender,), Alive(self.me, 0, number=register.number, voter=self.voter))
+        yield Send((sender,), lease.Alive(self.me, 0, number=register.number, voter=self.voter))
 
-    def voted(self, message: Alive, now: int) -> TicketEffects:
+    def voted(self, message: lease.Alive, now: int) -> TicketEffects:
         """On ALIVE: count a voter's answer to the latest poll, if that is not too old."""
         question = self.question
         if question is None or question.register.number != message.number:
@@ -202,7 +194,7 @@ class Voting(TicketManager):
             offer, self.offer = self.offer, None
             yield Send((offer.child.member.process,), offer)
 
-    def fence(self, message: ReqCoord, sender: int) -> TicketEffects:
+    def fence(self, message: lease.ReqCoord, sender: int) -> TicketEffects:
         """On REQCOORD: vote no more for a member, unless the one who asks is excluded itself."""
         by, target = message.by, message.target
         if by.number <= self.fences.get(by.ticket, -1):
@@ -212,12 +204,12 @@ class Voting(TicketManager):
         mine = target.process == self.me
         known = self.resigned(target) if mine else self.refuse(target)
         if known is not None and (mine or message.voter == self.voter):
-            ack = AckCoord(
+            ack = lease.AckCoord(
                 self.me, 0, voter=self.voter, target=target, ended=int(mine), known=known
             )
             yield Send((sender,), ack)
 
-    def resigned(self, target: RingMember) -> tuple[Register, ...] | None:
+    def resigned(self, target: RingMember) -> tuple[lease.Register, ...] | None:
         """The register of a past membership of this process; None if it may still be this member.
 
         If it has never heard that it is this member, it will not become it. After a crash it does
@@ -227,7 +219,7 @@ class Voting(TicketManager):
             return None
         return self.ended.setdefault(target, ())
 
-    def refuse(self, target: RingMember) -> tuple[Register, ...]:
+    def refuse(self, target: RingMember) -> tuple[lease.Register, ...]:
         """Vote no more for a member; its register, if this voter has one."""
         self.fences[target.ticket] = max(self.fences.get(target.ticket, -1), target.number)
         known = self.registers.get(target.ticket)

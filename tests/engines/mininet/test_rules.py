@@ -10,15 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.engines.mininet.controller.rules import (
-    Match,
-    Output,
-    SwitchRules,
-    ToGroup,
-    arc,
-    change,
-    rules,
-)
+from testbed.engines.mininet.controller import rules
 from testbed.engines.mininet.plan import (
     HOST_PORT,
     MULTICAST_IP,
@@ -39,7 +31,7 @@ def networks(draw: st.DrawFn) -> dict[str, Any]:
     nodes = draw(st.integers(2, 30))
     pairs = {(draw(st.integers(0, node - 1)), node) for node in range(1, nodes)}
     more = st.tuples(st.integers(0, nodes - 1), st.integers(0, nodes - 1))
-    pairs |= {arc(a, b) for a, b in draw(st.lists(more, max_size=2 * nodes)) if a != b}
+    pairs |= {rules.arc(a, b) for a, b in draw(st.lists(more, max_size=2 * nodes)) if a != b}
     # Few different delays, some of them none, so that there are ties to break.
     delays = [draw(st.sampled_from([0, 1, 2, 5])) for _ in pairs]
     links = [
@@ -53,14 +45,14 @@ def networks(draw: st.DrawFn) -> dict[str, Any]:
 def broken_networks(draw: st.DrawFn) -> tuple[Plan, set[tuple[int, int]]]:
     plan = build(draw(networks()))
     down = draw(st.sets(st.sampled_from(plan.links), max_size=len(plan.links)))
-    return plan, {arc(link.a, link.b) for link in down}
+    return plan, {rules.arc(link.a, link.b) for link in down}
 
 
 def graph_of(plan: Plan, down: Any = ()) -> Any:
     graph: Any = nx.Graph()
     graph.add_nodes_from(range(plan.nodes))
     for link in plan.links:
-        if arc(link.a, link.b) not in down:
+        if rules.arc(link.a, link.b) not in down:
             graph.add_edge(link.a, link.b, delay_ns=link.delay_ns)
     return graph
 
@@ -70,24 +62,26 @@ def neighbours(plan: Plan) -> list[dict[int, int]]:
     return [{port: other for other, port in ports.items()} for ports in plan.ports]
 
 
-def unicast_way(plan: Plan, switches: list[SwitchRules], start: int, ip: str) -> list[int] | None:
+def unicast_way(
+    plan: Plan, switches: list[rules.SwitchRules], start: int, ip: str
+) -> list[int] | None:
     """Follow the rules; the way ends where the packet is handed to a host, or is None."""
     way, leads = [start], neighbours(plan)
     while len(way) <= plan.nodes:
-        action = switches[way[-1]].flows.get(Match(ip))
+        action = switches[way[-1]].flows.get(rules.Match(ip))
         if action is None:
             return None
-        assert isinstance(action, Output)
+        assert isinstance(action, rules.Output)
         if action.port == HOST_PORT:
-            assert action == Output(HOST_PORT, eth_dst=host_mac(way[-1]))
+            assert action == rules.Output(HOST_PORT, eth_dst=host_mac(way[-1]))
             return way
-        assert action == Output(action.port)
+        assert action == rules.Output(action.port)
         way.append(leads[way[-1]][action.port])
     raise AssertionError(f"a packet for {ip} goes round and round: {way}")
 
 
 def multicast_copies(
-    plan: Plan, switches: list[SwitchRules], source: int
+    plan: Plan, switches: list[rules.SwitchRules], source: int
 ) -> tuple[Counter[int], Counter[tuple[int, int]]]:
     """Follow the rules; return how often hosts got the packet, and links carried it."""
     hosts: Counter[int] = Counter()
@@ -96,16 +90,16 @@ def multicast_copies(
     while waiting:
         node = waiting.pop()
         assert len(links) <= plan.nodes, "a packet goes round and round"
-        action = switches[node].flows.get(Match(MULTICAST_IP, host_ip(source)))
+        action = switches[node].flows.get(rules.Match(MULTICAST_IP, host_ip(source)))
         if action is None:
             continue
-        assert isinstance(action, ToGroup)
+        assert isinstance(action, rules.ToGroup)
         for copy in switches[node].groups[action.group]:
             if copy.port == HOST_PORT:
-                assert copy == Output(HOST_PORT, host_mac(node), host_ip(node))
+                assert copy == rules.Output(HOST_PORT, host_mac(node), host_ip(node))
                 hosts[node] += 1
             else:
-                assert copy == Output(copy.port)
+                assert copy == rules.Output(copy.port)
                 links[node, leads[node][copy.port]] += 1
                 waiting.append(leads[node][copy.port])
     return hosts, links
@@ -114,7 +108,7 @@ def multicast_copies(
 @given(networks(), METRICS)
 def test_unicast_takes_the_simulators_path(network: dict[str, Any], metric: Metric) -> None:
     plan = build(network)
-    switches = rules(plan, metric)
+    switches = rules.rules(plan, metric)
     for destination in range(plan.nodes):
         tree = shortest_path_tree(graph_of(plan), destination, metric)
         for start in range(plan.nodes):
@@ -127,7 +121,7 @@ def test_multicast_reaches_every_other_host_once_over_the_sources_tree(
     network: dict[str, Any], metric: Metric
 ) -> None:
     plan = build(network)
-    switches = rules(plan, metric)
+    switches = rules.rules(plan, metric)
     for source in range(plan.nodes):
         hosts, links = multicast_copies(plan, switches, source)
         assert hosts == {node: 1 for node in range(plan.nodes) if node != source}
@@ -140,7 +134,7 @@ def test_without_some_links_the_rest_is_reached_and_nothing_else(
     broken: tuple[Plan, set[tuple[int, int]]], metric: Metric
 ) -> None:
     plan, down = broken
-    switches = rules(plan, metric, down)
+    switches = rules.rules(plan, metric, down)
     for root in range(plan.nodes):
         tree = shortest_path_tree(graph_of(plan, down), root, metric)
         for node in range(plan.nodes):
@@ -155,8 +149,8 @@ def test_without_some_links_the_rest_is_reached_and_nothing_else(
 @given(broken_networks())
 def test_there_is_no_rule_that_serves_nothing(broken: tuple[Plan, set[tuple[int, int]]]) -> None:
     plan, down = broken
-    for switch in rules(plan, "hops", down):
-        used = {a.group for a in switch.flows.values() if isinstance(a, ToGroup)}
+    for switch in rules.rules(plan, "hops", down):
+        used = {a.group for a in switch.flows.values() if isinstance(a, rules.ToGroup)}
         assert used == switch.groups.keys()
         assert all(switch.groups.values())
 
@@ -166,9 +160,11 @@ def test_a_change_is_just_what_makes_one_set_of_rules_another(
     broken: tuple[Plan, set[tuple[int, int]]], data: st.DataObject
 ) -> None:
     plan, down = broken
-    other = {arc(link.a, link.b) for link in data.draw(st.sets(st.sampled_from(plan.links)))}
-    for before, after in zip(rules(plan, "hops", down), rules(plan, "hops", other), strict=True):
-        step = change(before, after)
+    other = {rules.arc(link.a, link.b) for link in data.draw(st.sets(st.sampled_from(plan.links)))}
+    for before, after in zip(
+        rules.rules(plan, "hops", down), rules.rules(plan, "hops", other), strict=True
+    ):
+        step = rules.change(before, after)
         flows, groups = dict(before.flows), dict(before.groups)
         for group, copies in step.add_groups.items():
             assert group not in groups
@@ -183,23 +179,23 @@ def test_a_change_is_just_what_makes_one_set_of_rules_another(
             del flows[match]
         for group in step.remove_groups:
             del groups[group]
-        assert SwitchRules(flows, groups) == after
+        assert rules.SwitchRules(flows, groups) == after
         assert (len(step) == 0) == (before == after)
 
 
 def test_the_metric_decides() -> None:
     # From 0 to 2 it is one slow link, or two quick ones.
     plan = Plan(3, (PlannedLink(0, 1, 1, 1), PlannedLink(1, 2, 1, 1), PlannedLink(0, 2, 9, 1)))
-    assert unicast_way(plan, rules(plan, "hops"), 0, host_ip(2)) == [0, 2]
-    assert unicast_way(plan, rules(plan, "delay"), 0, host_ip(2)) == [0, 1, 2]
+    assert unicast_way(plan, rules.rules(plan, "hops"), 0, host_ip(2)) == [0, 2]
+    assert unicast_way(plan, rules.rules(plan, "delay"), 0, host_ip(2)) == [0, 1, 2]
 
 
 def test_ports_do_not_move_when_links_are_down() -> None:
     pairs = ((0, 1), (0, 2), (0, 3), (2, 1))
     plan = Plan(4, tuple(PlannedLink(*pair, 1, 1) for pair in pairs))
-    switch = rules(plan, "hops", {(0, 1)})[0]
-    assert switch.flows[Match(host_ip(3))] == Output(HOST_PORT + 3)
-    assert switch.flows[Match(host_ip(1))] == Output(HOST_PORT + 2)
+    switch = rules.rules(plan, "hops", {(0, 1)})[0]
+    assert switch.flows[rules.Match(host_ip(3))] == rules.Output(HOST_PORT + 3)
+    assert switch.flows[rules.Match(host_ip(1))] == rules.Output(HOST_PORT + 2)
 
 
 @pytest.mark.parametrize("metric", ["hops", "delay"])
@@ -207,6 +203,6 @@ def test_a_hundred_switches_take_well_under_a_second(metric: Metric) -> None:
     graph = nx.connected_watts_strogatz_graph(100, 6, 0.3, seed=1)
     plan = Plan(100, tuple(PlannedLink(a, b, 1 + (a * b) % 7, 1) for a, b in graph.edges))
     start = time.process_time()
-    switches = rules(replace(plan), metric)
+    switches = rules.rules(replace(plan), metric)
     assert time.process_time() - start < 0.5
     assert sum(len(switch.flows) + len(switch.groups) for switch in switches) == 3 * 100 * 100

@@ -10,16 +10,8 @@ import numpy as np
 import pytest
 
 from testbed.protocols import Message, MessageId, Place, WireError
-from testbed.protocols.cluster import Cluster
+from testbed.protocols.cluster import Cluster, gossip
 from testbed.protocols.cluster.events import Event, EventGossip, Recover
-from testbed.protocols.cluster.gossip import (
-    Ball,
-    Gossip,
-    GossipSettings,
-    PrCast,
-    Round,
-    make_view,
-)
 from testbed.protocols.cluster.lpbcast import News, PartialView
 
 PROCESSES = 9
@@ -28,7 +20,7 @@ PROCESSES = 9
 class LockStep:
     """The gossip layer alone: all processes begin their rounds together, and nothing is lost."""
 
-    def __init__(self, processes: list[PrCast]) -> None:
+    def __init__(self, processes: list[gossip.PrCast]) -> None:
         self.processes = processes
         self.received: Counter[MessageId] = Counter()
         self.copies = 0
@@ -40,7 +32,7 @@ class LockStep:
                 if todo is not None:
                     self.send(todo)
 
-    def send(self, todo: Round) -> None:
+    def send(self, todo: gossip.Round) -> None:
         self.copies += len(todo.targets) * len(todo.gossip.balls)
         for target in todo.targets:
             prcast = self.processes[target]
@@ -49,16 +41,16 @@ class LockStep:
 
 
 def make_processes(count: int, rng: random.Random, **settings: Any) -> LockStep:
-    chosen = GossipSettings(**settings)
+    chosen = gossip.GossipSettings(**settings)
     places = [Place(me, count, rng=rng) for me in range(count)]
-    return LockStep([PrCast(p.me, make_view(p, chosen), chosen) for p in places])
+    return LockStep([gossip.PrCast(p.me, gossip.make_view(p, chosen), chosen) for p in places])
 
 
-def one(age: int = 0, seq: int = 1) -> Ball:
-    return Ball(MessageId(1, seq), Message(1, seq), age)
+def one(age: int = 0, seq: int = 1) -> gossip.Ball:
+    return gossip.Ball(MessageId(1, seq), Message(1, seq), age)
 
 
-def alone(**settings: Any) -> PrCast:
+def alone(**settings: Any) -> gossip.PrCast:
     return make_processes(6, random.Random(3), **settings).processes[0]
 
 
@@ -99,7 +91,7 @@ def test_an_event_is_passed_on_for_as_many_rounds_as_there_are_hops() -> None:
 @pytest.mark.parametrize(("age", "further"), [(1, 2), (2, 1), (3, 0), (7, 0)])
 def test_what_is_received_is_passed_on_for_the_rest_of_its_time(age: int, further: int) -> None:
     prcast = alone(hops=3)
-    assert [e.id for e in prcast.receive(Gossip(2, 0, balls=(one(age),)))] == [(1, 1)]
+    assert [e.id for e in prcast.receive(gossip.Gossip(2, 0, balls=(one(age),)))] == [(1, 1)]
     rounds = 0
     while prcast.round():
         rounds += 1
@@ -109,13 +101,15 @@ def test_what_is_received_is_passed_on_for_the_rest_of_its_time(age: int, furthe
 def test_of_two_ages_the_lower_is_believed() -> None:
     prcast = alone()
     for age in (3, 1, 2):
-        prcast.receive(Gossip(2, 0, balls=(one(age),)))
+        prcast.receive(gossip.Gossip(2, 0, balls=(one(age),)))
     assert [ball.age for ball in prcast.buffer.values()] == [1]
 
 
 def test_the_oldest_events_go_when_there_are_too_many() -> None:
     prcast = alone(events_per_message=3)
-    prcast.receive(Gossip(2, 0, balls=(one(4, 1), one(1, 2), one(1, 3), one(2, 4), one(1, 5))))
+    prcast.receive(
+        gossip.Gossip(2, 0, balls=(one(4, 1), one(1, 2), one(1, 3), one(2, 4), one(1, 5)))
+    )
     todo = prcast.round()
     assert todo is not None
     assert {ball.name.seq for ball in todo.gossip.balls} == {2, 3, 5}
@@ -125,7 +119,7 @@ def test_the_oldest_events_go_when_there_are_too_many() -> None:
 
 def test_of_the_same_age_those_that_came_first_go() -> None:
     prcast = alone(events_per_message=2)
-    prcast.receive(Gossip(2, 0, balls=(one(1, 1), one(1, 2), one(1, 3))))
+    prcast.receive(gossip.Gossip(2, 0, balls=(one(1, 1), one(1, 2), one(1, 3))))
     todo = prcast.round()
     assert todo is not None
     assert {ball.name.seq for ball in todo.gossip.balls} == {2, 3}
@@ -134,8 +128,8 @@ def test_of_the_same_age_those_that_came_first_go() -> None:
 def test_a_history_that_is_too_short_lets_an_event_through_again() -> None:
     for history, again in ((1, 1), (2, 0)):
         prcast = alone(history=history, hops=1)
-        prcast.receive(Gossip(2, 0, balls=(one(1, 1), one(1, 2))))
-        assert len(prcast.receive(Gossip(2, 0, balls=(one(1, 1),)))) == again
+        prcast.receive(gossip.Gossip(2, 0, balls=(one(1, 1), one(1, 2))))
+        assert len(prcast.receive(gossip.Gossip(2, 0, balls=(one(1, 1),)))) == again
 
 
 @pytest.mark.parametrize(
@@ -153,13 +147,13 @@ def test_a_history_that_is_too_short_lets_an_event_through_again() -> None:
 )
 def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"zero|least|negative"):
-        GossipSettings(**settings)
+        gossip.GossipSettings(**settings)
 
 
 # Membership
 
 
-def view_of(prcast: PrCast) -> PartialView:
+def view_of(prcast: gossip.PrCast) -> PartialView:
     assert isinstance(prcast.view, PartialView)
     return prcast.view
 
@@ -264,10 +258,10 @@ def test_news_of_departures_is_bounded() -> None:
 
 def test_nobody_outside_the_run_is_named() -> None:
     event = Event(PROCESSES, 1, ticket=0, t=np.array([1]))
-    makers: list[Callable[[], Gossip]] = [
+    makers: list[Callable[[], gossip.Gossip]] = [
         lambda: EventGossip(0, 0, balls=(), news=News((PROCESSES,))),
         lambda: EventGossip(0, 0, balls=(), news=News((), ((PROCESSES, 1),))),
-        lambda: EventGossip(0, 0, balls=(Ball(event.id, event, 1),)),
+        lambda: EventGossip(0, 0, balls=(gossip.Ball(event.id, event, 1),)),
     ]
     for make in makers:
         with pytest.raises(WireError, match=f"process {PROCESSES} is not one of"):
@@ -283,7 +277,7 @@ def test_an_event_must_have_happened() -> None:
 
 def test_an_event_in_a_gossip_message_takes_28_bytes_and_four_for_each_ticket() -> None:
     t = np.arange(1, 8)
-    ball = Ball(MessageId(1, 1), Event(1, 1, bytes(100), ticket=3, t=t), 1)
+    ball = gossip.Ball(MessageId(1, 1), Event(1, 1, bytes(100), ticket=3, t=t), 1)
     sizes = [EventGossip(0, 0, balls=(ball,) * k).size for k in (0, 1, 2)]
     assert np.diff(sizes).tolist() == [28 + 4 * 7 + 100] * 2
     assert sizes[0] == 40

@@ -11,16 +11,7 @@ from hypothesis import strategies as st
 
 from testbed.explore.tickets.system import ViolationError
 from testbed.protocols.base import Place
-from testbed.protocols.broken.leases import (
-    BROKEN_LEASES,
-    FickleVoter,
-    LateVotes,
-    NoQuarantine,
-    Obedient,
-    Presumptuous,
-    SleepWalker,
-    Timeless,
-)
+from testbed.protocols.broken import leases as broken
 from testbed.protocols.cluster.tickets import (
     LEASE_MESSAGES,
     Granted,
@@ -269,7 +260,7 @@ def hears_late(kind: type[Leases]) -> bool:
 
 def test_a_vote_that_is_late_prolongs_nothing() -> None:
     assert not hears_late(Leases)
-    assert hears_late(LateVotes)
+    assert hears_late(broken.LateVotes)
 
 
 def test_an_answer_to_a_poll_before_a_crash_is_none_to_a_poll_after_it() -> None:
@@ -309,7 +300,7 @@ def changing(kind: type[Leases]) -> Holders:
 def test_a_member_changes_its_voters_only_with_the_consent_of_the_old_ones() -> None:
     assert 4 not in changing(Leases).members()
     with pytest.raises(ViolationError, match="3 and 4 both may assign"):
-        changing(Obedient)
+        changing(broken.Obedient)
 
 
 FAULTS = [
@@ -362,17 +353,17 @@ def test_in_any_weather_no_ticket_has_two_owners_or_coordinators(seed: int) -> N
 
 # where to begin, so that it does not take long
 SEEDS = {
-    SleepWalker: 13,
-    NoQuarantine: 0,
-    FickleVoter: 11,
-    Presumptuous: 4,
-    Timeless: 4,
+    broken.SleepWalker: 13,
+    broken.NoQuarantine: 0,
+    broken.FickleVoter: 11,
+    broken.Presumptuous: 4,
+    broken.Timeless: 4,
 }
 
 
 @pytest.mark.parametrize("kind", SEEDS, ids=lambda kind: kind.__name__)
 def test_bad_weather_catches_the_broken_versions(kind: type[Leases]) -> None:
-    assert {*SEEDS, LateVotes, Obedient} == set(BROKEN_LEASES)
+    assert {*SEEDS, broken.LateVotes, broken.Obedient} == set(broken.BROKEN_LEASES)
 
     def many() -> None:
         for seed in range(SEEDS[kind], SEEDS[kind] + 100):

@@ -8,15 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from testbed.explore.tickets.system import ViolationError
-from testbed.protocols.broken.tickets import (
-    BROKEN_RINGS,
-    AnySuccessor,
-    Clinging,
-    Forgetting,
-    Hasty,
-    PrintedRing,
-    Undated,
-)
+from testbed.protocols.broken import tickets as broken
 from testbed.protocols.cluster.tickets import LEASE_MESSAGES, TICKET_MESSAGES, Granted, Ring
 from testbed.protocols.wire import Message
 from tests.protocols.cluster.ring import Holders
@@ -143,11 +135,11 @@ def test_if_all_leave_it_is_still_safe_but_somebody_must_stay() -> None:
 @pytest.mark.parametrize(
     ("kind", "complaint"),
     [
-        (PrintedRing, "may assign"),
-        (AnySuccessor, "may assign"),
-        (Clinging, "may assign"),
-        (Undated, "may assign"),
-        (Hasty, "never get any further"),
+        (broken.PrintedRing, "may assign"),
+        (broken.AnySuccessor, "may assign"),
+        (broken.Clinging, "may assign"),
+        (broken.Undated, "may assign"),
+        (broken.Hasty, "never get any further"),
     ],
 )
 def test_the_search_catches_the_broken_versions(kind: type[Ring], complaint: str) -> None:
@@ -155,9 +147,11 @@ def test_the_search_catches_the_broken_versions(kind: type[Ring], complaint: str
         Search(lambda place: kind(place, 3, {2: 0}), (0, 3, 3)).run()
 
 
-@pytest.mark.parametrize("kind", [PrintedRing, AnySuccessor, Clinging, Forgetting])
+@pytest.mark.parametrize(
+    "kind", [broken.PrintedRing, broken.AnySuccessor, broken.Clinging, broken.Forgetting]
+)
 def test_random_churn_catches_broken_versions(kind: type[Ring]) -> None:
-    assert kind in BROKEN_RINGS
+    assert kind in broken.BROKEN_RINGS
 
     def many() -> None:
         for seed in range(20):

@@ -12,12 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.engines.mininet.switches.daemons import (
-    OpenVSwitchError,
-    call_daemon,
-    call_switch,
-    open_vswitch,
-)
+from testbed.engines.mininet.switches import daemons
 from testbed.errors import UserError
 
 _VARIABLES = ("OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR")
@@ -39,9 +34,9 @@ def running(directory: Path) -> Iterator[None]:
     before = {name: os.environ.get(name) for name in _VARIABLES}
     os.environ.update(dict.fromkeys(_VARIABLES, str(directory)))
     try:
-        with open_vswitch(directory):
+        with daemons.open_vswitch(directory):
             yield
-    except OpenVSwitchError as error:
+    except daemons.OpenVSwitchError as error:
         raise UserError(f"Open vSwitch does not start: {error}") from None
     finally:
         for name, value in before.items():
@@ -66,15 +61,15 @@ def port_numbers() -> dict[str, int]:
     query = {"op": "select", "table": "Interface", "where": [], "columns": ["name", "ofport"]}
     database = Path(os.environ["OVS_RUNDIR"]) / "db.sock"
     try:
-        (found,) = call_daemon(database, "transact", ["Open_vSwitch", query])
-    except OpenVSwitchError:
+        (found,) = daemons.call_daemon(database, "transact", ["Open_vSwitch", query])
+    except daemons.OpenVSwitchError:
         raise UserError("Open vSwitch's database does not answer: has its daemon died?") from None
     return {row["name"]: row["ofport"] for row in found["rows"] if isinstance(row["ofport"], int)}
 
 
 def datapath_statistics() -> str:
     """What Open vSwitch counted, as ``ovs-appctl dpctl/show`` prints it."""
-    return str(call_switch(Path(os.environ["OVS_RUNDIR"]), "dpctl/show", []))
+    return str(daemons.call_switch(Path(os.environ["OVS_RUNDIR"]), "dpctl/show", []))
 
 
 def quiet_arguments() -> list[str]:
