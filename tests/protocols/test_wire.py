@@ -4,7 +4,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import partial
-from typing import Any
+from typing import Any, get_args, get_origin
 
 import numpy as np
 import pytest
@@ -16,14 +16,7 @@ from testbed.protocols.bss import Vectors
 from testbed.protocols.cluster.events import Event, EventId, Recover
 from testbed.protocols.cluster.gossip import Ball, Gossip
 from testbed.protocols.cluster.lpbcast import News
-from testbed.protocols.cluster.tickets.encoding import (
-    Form,
-    Many,
-    Maybe,
-    Process,
-    Record,
-    WordMessage,
-)
+from testbed.protocols.cluster.tickets.encoding import ProcessId, ProcessOrNone, WordMessage
 from testbed.protocols.ks import KSLog, KSMessage, to_dests
 from testbed.protocols.rst import MatrixMessage
 from testbed.protocols.timestamp import VectorMessage
@@ -84,7 +77,7 @@ def messages(draw: st.DrawFn, kind: type[Message], n: int) -> Message:
         eids = draw(st.lists(st.builds(EventId, U32, U32), max_size=6))
         return Recover(**common, eids=tuple(eids))
     if issubclass(kind, WordMessage):
-        common |= {name: draw(values(form, process)) for name, form in kind.forms.items()}
+        common |= {name: draw(values(its, process)) for name, its in kind.types.items()}
         return kind(**common)
     assert kind is Message
     return Message(**common)
@@ -94,16 +87,16 @@ def vectors(least: int, most: int) -> st.SearchStrategy[Any]:
     return st.lists(U32, min_size=least, max_size=most).map(partial(np.array, dtype=np.int64))
 
 
-def values(form: Form, process: st.SearchStrategy[int]) -> st.SearchStrategy[Any]:
-    """Whatever has that form."""
-    if isinstance(form, Many):
-        return st.lists(values(form.item, process), max_size=4).map(tuple)
-    if isinstance(form, Record):
-        parts = (values(part, process) for part in form.forms)
-        return st.tuples(*parts).map(lambda fields: form.kind(*fields))
-    if isinstance(form, Maybe):
+def values(kind: Any, process: st.SearchStrategy[int]) -> st.SearchStrategy[Any]:
+    """Whatever is of that type."""
+    if get_origin(kind) is tuple:
+        return st.lists(values(get_args(kind)[0], process), max_size=4).map(tuple)
+    if hasattr(kind, "_fields"):
+        parts = (values(part, process) for part in kind.__annotations__.values())
+        return st.tuples(*parts).map(lambda fields: kind(*fields))
+    if kind == ProcessOrNone:
         return process | st.none()
-    return process if isinstance(form, Process) else U32
+    return process if kind == ProcessId else U32
 
 
 def told(value: object) -> object:

@@ -1,121 +1,62 @@
 """The encoding of the cluster management's messages: control information in 4-byte words.
 
-A message is its fields in order, each in the form that follows from its type. A number or a process is
-one word, and the largest word stands for no process; a tuple is its length and then its items.
+A message is its fields in order, each encoded as its type says. A number or a process is one word, and
+the largest word stands for no process; a tuple is its length and then its items, a named tuple its fields.
 """
 
 import struct
 from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar, NamedTuple, get_args, get_origin
+from typing import Annotated, Any, ClassVar, get_args, get_origin
 
 from typing_extensions import override
 
 from ...wire import WORD, Message, WireError
 
 NOBODY = 2**32 - 1
-Words = Iterator[int]
+ProcessId = Annotated[int, "a process of the run"]
+ProcessOrNone = Annotated[int | None, "a process of the run"]
 
 
-class Form:
-    """One unsigned number."""
-
-    def put(self, value: Any) -> list[int]:
-        """The words that stand for a value."""
-        return [value]
-
-    def take(self, words: Words, processes: int) -> Any:
-        """The value that the next words stand for; WireError if there is none."""
-        word = next(words, None)
-        if word is None:
-            raise WireError("control information that ends too early")
-        return word
+def put(kind: Any, value: Any) -> Iterator[int]:
+    """The words that stand for a value of a type."""
+    if get_origin(kind) is tuple:
+        yield len(value)
+        for item in value:
+            yield from put(get_args(kind)[0], item)
+    elif isinstance(value, tuple):
+        for part, field in zip(kind.__annotations__.values(), value, strict=True):
+            yield from put(part, field)
+    else:
+        yield NOBODY if value is None else value
 
 
-class Process(Form):
-    """A process of the run."""
-
-    @override
-    def take(self, words: Words, processes: int) -> Any:
-        process = super().take(words, processes)
-        if process >= processes:
-            raise WireError(f"process {process} is not one of {processes}")
-        return process
-
-
-class Maybe(Form):
-    """A process of the run, or none."""
-
-    @override
-    def put(self, value: Any) -> list[int]:
-        return [NOBODY if value is None else value]
-
-    @override
-    def take(self, words: Words, processes: int) -> Any:
-        word = super().take(words, processes)
-        return None if word == NOBODY else PROCESS.take(iter([word]), processes)
-
-
-class Many(Form):
-    """A tuple of values of one form."""
-
-    def __init__(self, item: Form) -> None:
-        self.item = item
-
-    @override
-    def put(self, value: Any) -> list[int]:
-        return [len(value), *(word for item in value for word in self.item.put(item))]
-
-    @override
-    def take(self, words: Words, processes: int) -> Any:
-        count = super().take(words, processes)
-        return tuple(self.item.take(words, processes) for _ in range(count))
-
-
-class Record(Form):
-    """A named tuple whose fields have these forms."""
-
-    def __init__(self, kind: type[NamedTuple], *forms: Form) -> None:
-        self.kind = kind
-        self.forms = forms
-
-    @override
-    def put(self, value: Any) -> list[int]:
-        return [w for form, field in zip(self.forms, value, strict=True) for w in form.put(field)]
-
-    @override
-    def take(self, words: Words, processes: int) -> Any:
-        return self.kind(*(form.take(words, processes) for form in self.forms))
-
-
-NUMBER, PROCESS, MAYBE = Form(), Process(), Maybe()
-ProcessId = Annotated[int, PROCESS]
-ProcessOrNone = Annotated[int | None, MAYBE]
-
-
-def form_of(kind: Any) -> Form:
-    """The form of a type: of a number, as the type itself says, of a tuple, or of a named tuple."""
-    if kind is int:
-        return NUMBER
-    origin, arguments = get_origin(kind), get_args(kind)
-    if origin is Annotated:
-        form: Form = arguments[1]
-        return form
-    if origin is tuple:
-        return Many(form_of(arguments[0]))
-    return Record(kind, *map(form_of, kind.__annotations__.values()))
+def take(kind: Any, words: Iterator[int], processes: int) -> Any:
+    """The value of a type that the next words stand for; WireError if there is none."""
+    if hasattr(kind, "_fields"):
+        return kind(*(take(part, words, processes) for part in kind.__annotations__.values()))
+    word = next(words, None)
+    if word is None:
+        raise WireError("control information that ends too early")
+    if get_origin(kind) is tuple:
+        return tuple(take(get_args(kind)[0], words, processes) for _ in range(word))
+    if kind == ProcessOrNone and word == NOBODY:
+        return None
+    if kind is not int and word >= processes:
+        raise WireError(f"process {word} is not one of {processes}")
+    return word
 
 
 class WordMessage(Message):
-    """A message whose control information is its own fields, each in its form."""
+    """A message whose control information is its own fields, by their types."""
 
     __slots__ = ()
-    forms: ClassVar[dict[str, Form]] = {}
+    types: ClassVar[dict[str, Any]] = {}
 
     def __init_subclass__(cls) -> None:
-        cls.forms = {name: form_of(kind) for name, kind in cls.__annotations__.items()}
+        cls.types = cls.__annotations__
 
     def _words(self) -> list[int]:
-        return [w for name, form in self.forms.items() for w in form.put(getattr(self, name))]
+        return [w for name, kind in self.types.items() for w in put(kind, getattr(self, name))]
 
     @property
     @override
@@ -133,7 +74,7 @@ class WordMessage(Message):
         if len(control) % WORD:
             raise WireError(f"{len(control)} bytes of control information are not whole words")
         words = iter(struct.unpack(f"!{len(control) // WORD}I", control))
-        fields = {name: form.take(words, processes) for name, form in cls.forms.items()}
+        fields = {name: take(kind, words, processes) for name, kind in cls.types.items()}
         if next(words, None) is not None:
             raise WireError("more control information than belongs to the message")
         return fields

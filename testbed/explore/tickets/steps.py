@@ -8,7 +8,7 @@ are renumbered, in the same order. So even an endless run has finitely many stat
 from collections.abc import Callable, Hashable, Iterator
 from copy import deepcopy
 from dataclasses import fields, replace
-from functools import cache
+from functools import cache, partial
 from operator import attrgetter
 from typing import Any, NamedTuple, cast
 
@@ -61,7 +61,7 @@ class TicketOutcome(NamedTuple):
 
 def hashable_message(message: Any) -> Hashable:
     """A message as a hashable value."""
-    return message.kind, message.source, *(getattr(message, name) for name in message.forms)
+    return message.kind, message.source, *(getattr(message, name) for name in message.types)
 
 
 def registers(value: Any, change: Renumber) -> Any:
@@ -95,16 +95,11 @@ def readdress(message: Any, to: int, change: Renumber) -> Any:
     return message if changed == known else replace(message, **changed)
 
 
-class PollCollector:
-    """A renumbering that changes nothing and collects the polls."""
-
-    def __init__(self) -> None:
-        self.polls: set[tuple[int, int]] = set()
-
-    def __call__(self, process: int, number: int) -> int:
-        """Collect a poll; its number stays as it is."""
-        self.polls.add((process, number))
-        return number
+def collect(walk: Callable[[Renumber], object]) -> frozenset[tuple[int, int]]:
+    """The polls that a renumbering comes across; their numbers stay as they are."""
+    polls: dict[tuple[int, int], int] = {}
+    walk(lambda process, number: polls.setdefault((process, number), number))
+    return frozenset(polls)
 
 
 class Steps:
@@ -273,14 +268,10 @@ class LeaseSteps(Steps):
 
     def _polls(self, state: int) -> frozenset[tuple[int, int]]:
         """All polls that a process knows."""
-        collector = PollCollector()
-        renumber(self.clone(self.locals[state].machine), collector)
-        return frozenset(collector.polls)
+        return collect(partial(renumber, self.clone(self.locals[state].machine)))
 
     def _polls_in(self, message: int, to: int) -> frozenset[tuple[int, int]]:
-        collector = PollCollector()
-        readdress(self.messages[message], to, collector)
-        return frozenset(collector.polls)
+        return collect(partial(readdress, self.messages[message], to))
 
     def _readdressed(self, message: int, to: int, numbers: Numbers) -> int:
         new = {(p, before): after for p, before, after in numbers}
