@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,12 @@ import pytest
 from testbed.engines.virtual.errors import KernelNotBuiltError
 from testbed.engines.virtual.guest import GuestResult, GuestSettings, run_guest
 from testbed.engines.virtual.kernel import Kernel, find_kernel
+from testbed.experiment import Experiment
+from testbed.run import Run
+from tests import experiments
 
 CHECKOUT = Path(__file__).parents[2]
+SAME = ("multicasts", "deliveries", "copies", "bytes", "control_bytes", "hops", "wire_bytes")
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,17 @@ def module_in_guest(module: str, *words: object, results: Path, **settings: Any)
     env = {"SETUPTOOLS_USE_DISTUTILS": "stdlib"}
     command = (sys.executable, "-m", f"tests.emulation.{module}", *words)
     return in_guest(*command, results=results, env=env, **settings)
+
+
+def emulated(experiment: Experiment, runs: Path, *same: str) -> tuple[Run, Run]:
+    """Emulate an experiment, exactly and in causal order, and simulate it: both count the same."""
+    done = experiments.run(experiment, runs)
+    assert done.verdict.ok, done.verdict.explain(3)
+    assert done.summary["fidelity"] == "exact"
+    simulated = experiments.run(replace(experiment, engine="simulate"), runs)
+    for key in same or SAME:
+        assert done.summary[key] == simulated.summary[key], key
+    return done, simulated
 
 
 @pytest.fixture(scope="session")

@@ -23,25 +23,8 @@ from testbed.engines.mininet.kernel.netlink import Netlink
 from testbed.engines.mininet.shell import interact
 from testbed.engines.mininet.switches import openvswitch
 from testbed.errors import UserError
-from tests.emulation.end_steps import (
-    failed,
-    killed,
-    two_at_once,
-    unguarded,
-)
-from tests.emulation.link_steps import (
-    chatter,
-    hop_errors,
-    loss,
-    queue,
-    rough_timing,
-    timing,
-)
-from tests.emulation.rings import (
-    network,
-    ring,
-    run,
-)
+from tests.emulation import end_steps, link_steps
+from tests.emulation.rings import network, ring, run
 
 
 @contextlib.contextmanager
@@ -102,10 +85,9 @@ def errors() -> dict[str, str]:
         with said(found, "port"):
             openvswitch.vsctl(["add-port", "s0", "no-such-port"])
     numbers = openvswitch.port_numbers
-    openvswitch.port_numbers = lambda: {**numbers(), "s1-eth2": 7}
-    with said(found, "port number"), network(ring(2)):
+    renumbered = patch.object(openvswitch, "port_numbers", lambda: {**numbers(), "s1-eth2": 7})
+    with renumbered, said(found, "port number"), network(ring(2)):
         pass
-    openvswitch.port_numbers = numbers
     with said(found, "no daemon"):
         os.environ["OVS_LOGDIR"] = os.environ["OVS_RUNDIR"] = "/nowhere"
         openvswitch.vsctl(["--timeout=1", "show"])
@@ -122,29 +104,16 @@ def said(found: dict[str, str], what: str) -> Iterator[None]:
 
 def netdev() -> list[int]:
     """Errors of a link where the kernel has no Open vSwitch, and packets pass through a process."""
-    genuine, machine.datapath = machine.datapath, lambda: "netdev"
-    try:
-        return hop_errors(ring(2), [[74], [474], [1514]])[0]
-    finally:
-        machine.datapath = genuine
+    with patch.object(machine, "datapath", lambda: "netdev"):
+        return link_steps.hop_errors(ring(2), [[74], [474], [1514]])[0]
 
 
 STEPS: dict[str, Callable[[], Any]] = {
-    "timing": timing,
-    "rough_timing": rough_timing,
-    "queue": queue,
-    "loss": loss,
-    "chatter": chatter,
-    "sigkill": lambda: killed(signal.SIGKILL),
-    "sigterm": lambda: killed(signal.SIGTERM),
-    "sigint": lambda: killed(signal.SIGINT),
-    "failed": failed,
-    "unguarded": unguarded,
-    "two_at_once": two_at_once,
-    "command_line": command_line,
-    "shell": shell,
-    "errors": errors,
-    "netdev": netdev,
+    "sigkill": lambda: end_steps.killed(signal.SIGKILL),
+    "sigterm": lambda: end_steps.killed(signal.SIGTERM),
+    "sigint": lambda: end_steps.killed(signal.SIGINT),
+    **{step.__name__: step for step in (command_line, shell, errors, netdev)},
+    **{step.__name__: step for step in (*link_steps.STEPS, *end_steps.STEPS)},
 }
 
 

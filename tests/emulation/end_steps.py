@@ -134,3 +134,6 @@ def two_at_once() -> dict[str, Any]:
         time.sleep(1)
         replies += net.hosts[0].cmd("ping -c 1 -W 2", names.host_ip(2))
     return {"received": replies.count("1 received"), "left": settle(before)}
+
+
+STEPS = (failed, unguarded, two_at_once)

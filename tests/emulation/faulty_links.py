@@ -11,11 +11,10 @@ from typing import Any
 
 from testbed.engines.mininet import plan as names
 from testbed.engines.mininet.hosts.conditions import Conditions
-from testbed.engines.mininet.kernel import namespaces
 from testbed.engines.mininet.kernel.drops import drops
 from testbed.engines.mininet.net import EmulatedNetwork
 from testbed.faults import Condition
-from tests.emulation.rings import MS, UDP_HEADERS, Capture, network, ring, send, udp
+from tests.emulation.rings import MS, UDP_HEADERS, Capture, inside, network, ring, send, udp
 
 PACKETS = 2000
 SIZE = 100
@@ -58,8 +57,7 @@ def crossing(net: EmulatedNetwork, conditions: Conditions, condition: Condition)
 def overflow(net: EmulatedNetwork) -> dict[str, int]:
     """What is counted when a socket is too small for what comes."""
     before = drops(net.namespaces)
-    with namespaces.returning():
-        namespaces.enter(net.namespaces[0])
+    with inside(net, 0):
         sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         small = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     small.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)

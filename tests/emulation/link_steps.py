@@ -116,3 +116,6 @@ def statistics(net: EmulatedNetwork, node: int) -> list[int]:
     out, _, _ = net.hosts[node].pexec(words)
     counts = json.loads(out)[0]["stats64"]
     return [counts[way]["packets"] for way in ("rx", "tx")]
+
+
+STEPS = (timing, rough_timing, queue, loss, chatter)

@@ -51,10 +51,17 @@ def network(plan: Plan) -> Iterator[EmulatedNetwork]:
         yield net
 
 
-def udp(net: EmulatedNetwork, node: int) -> socket.socket:
-    """A socket of a host."""
+@contextlib.contextmanager
+def inside(net: EmulatedNetwork, node: int) -> Iterator[None]:
+    """Be in a host's network for a while: a socket stays where it was made."""
     with namespaces.returning():
         namespaces.enter(net.namespaces[node])
+        yield
+
+
+def udp(net: EmulatedNetwork, node: int) -> socket.socket:
+    """A socket of a host."""
+    with inside(net, node):
         host = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     host.bind((names.host_ip(node), names.UDP_PORT))
     return host

@@ -14,17 +14,16 @@ import struct
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from testbed.engines.mininet import plan as names
 from testbed.engines.mininet.controller.controller import Controller, ControllerError
 from testbed.engines.mininet.controller.process import Library
-from testbed.engines.mininet.kernel import namespaces
+from testbed.engines.mininet.kernel.drops import drops
 from testbed.engines.mininet.net import EmulatedNetwork, emulated_network
 from testbed.engines.mininet.switches.openvswitch import Settings, bridge_arguments
-from tests.emulation.rings import run
+from tests.emulation.rings import inside, run
 
 LINKS = [(0, 1), (0, 3), (1, 2), (1, 4), (2, 3)]
 NETWORK = {
@@ -36,14 +35,6 @@ SIZES = {"whole": 100, "fragmented": 3000}
 PLAN = names.build(NETWORK)
 IPS = [names.host_ip(node) for node in NODES]
 STRANGER = 99  # the number of a switch that is not in the network
-
-
-@contextmanager
-def inside(net: EmulatedNetwork, node: int) -> Iterator[None]:
-    """Be in a host's network for a while: a socket stays where it was made."""
-    with namespaces.returning():
-        namespaces.enter(net.namespaces[node])
-        yield
 
 
 def connect(switches: Iterable[str], controller: Controller) -> None:
@@ -80,17 +71,15 @@ class Hosts:
 
     def _exchange(self, addressees: list[str], size: int) -> list[list[int]]:
         for sender in NODES:
-            body = bytes([sender]) + bytes(i * (sender + 7) % 256 for i in range(size - 1))
             for address in addressees:
                 if address != IPS[sender]:
-                    self.udp[sender].sendto(body, (address, names.UDP_PORT))
+                    self.udp[sender].sendto(content(sender, size), (address, names.UDP_PORT))
         time.sleep(0.1)
         arrived = []
         for receiver, udp in enumerate(self.udp):
             for data, (ip, _) in drain(udp):
                 sender = IPS.index(ip)
-                right = bytes([sender]) + bytes(i * (sender + 7) % 256 for i in range(size - 1))
-                assert data == right, f"{receiver} got something else from {sender}"
+                assert data == content(sender, size), f"{receiver} got something else from {sender}"
                 arrived.append([sender, receiver])
         return sorted(arrived)
 
@@ -127,6 +116,11 @@ class Hosts:
         time.sleep(0.1)
 
 
+def content(sender: int, size: int) -> bytes:
+    """What a host sends, so that it is not mistaken for another's."""
+    return bytes([sender]) + bytes(i * (sender + 7) % 256 for i in range(size - 1))
+
+
 def drain(sock: socket.socket) -> Iterator[tuple[bytes, Any]]:
     while True:
         try:
@@ -146,13 +140,6 @@ def tables(nodes: Iterable[int], *kinds: str) -> dict[str, list[str]]:
     return found
 
 
-def checksum_errors(net: EmulatedNetwork, node: int) -> int:
-    with inside(net, node):
-        lines = Path("/proc/thread-self/net/snmp").read_text().splitlines()
-    heads, values = (line.split() for line in lines if line.startswith("Udp:"))
-    return int(dict(zip(heads, values, strict=True))["InCsumErrors"])
-
-
 def switches_of_context(pid: int) -> int:
     """Return how often the threads of a process have gone to sleep."""
     total = 0
@@ -162,15 +149,14 @@ def switches_of_context(pid: int) -> int:
     return total
 
 
-def set_link(a: int, b: int, state: str, log: Path) -> dict[str, Any]:
+def set_link(a: int, b: int, state: str, log: Path) -> list[dict[str, Any]]:
     """Take a link down, or up, and return what the controller logged of it."""
     before = len(log.read_text().splitlines()) if log.exists() else 0
     run("ip", "link", "set", f"s{a}-eth{PLAN.ports[a][b]}", state)
     for _ in range(500):
-        if log.exists() and len(lines := log.read_text().splitlines()) > before:
+        if log.exists() and len(log.read_text().splitlines()) > before:
             time.sleep(0.1)
-            lines = log.read_text().splitlines()[before:]
-            return {"lines": [json.loads(line) for line in lines]}
+            return [json.loads(line) for line in log.read_text().splitlines()[before:]]
         time.sleep(0.01)
     raise TimeoutError(f"no reroute after link {a}–{b} was set {state}")
 
@@ -199,7 +185,7 @@ def scenario(net: EmulatedNetwork, library: Library, directory: Path) -> Iterato
         yield "reroutes before any", log.exists()
         hosts.seen()
         yield "arrived", hosts.exchange()
-        yield "checksum errors", [checksum_errors(net, node) for node in NODES]
+        yield "udp errors", drops(net.namespaces)["udp_errors"]  # wrong checksums among them
         hosts.seen()
         hosts.send_junk()
         yield "junk seen", hosts.seen()
