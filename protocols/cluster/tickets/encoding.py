@@ -1,7 +1,7 @@
 """The encoding of the cluster management's messages: control information in 4-byte words.
 
-A message is its fields in order, each encoded as its type says. A number or a process is one word, and
-the largest word stands for no process; a tuple is its length and then its items, a named tuple its fields.
+A message is its fields in order, each as its type says. A number or a process is one word, and the
+largest word stands for no process; a tuple is its length and then its items, a named tuple its fields.
 """
 
 import struct

@@ -162,16 +162,19 @@ def test_an_unknown_switch_is_ignored(library: Library, network: Path) -> None:
         assert FLOW_MOD not in switch.told
 
 
-def test_a_port_in_use_is_named(library: Library, network: Path) -> None:
+def test_a_port_in_use_is_named_and_logged(library: Library, network: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as probe:
         free = probe.getsockname()[1]
     # Both ask for it by number: that is when the library would share it.
     with (
-        started(network, library, port=free),
+        started(network, library, port=free) as first,
         pytest.raises(ControllerError, match=rf"port {free} is in use on 127\.0\.0\.1"),
         started(network, library, port=free),
     ):
         pass
+    log = first.log.read_text()
+    assert f"controller: port {free} is in use" in log
+    assert "Traceback" not in log
 
 
 def test_only_this_machine_can_connect(network: Path) -> None:
@@ -221,20 +224,6 @@ def test_a_bug_of_the_controller_ends_it(
         with switch, pytest.raises(ControllerError, match="the controller has a bug"):
             controller.wait_until_ready(20)
     assert "on purpose" in controller.log.read_text()
-
-
-def test_the_command_line_says_the_same_with_status_2(network: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        command = [sys.executable, "-m", "testbed.engines.mininet.controller.process"]
-        files = ["--network", str(network), "--directory", str(network.parent)]
-        finished = subprocess.run(
-            [*command, *files, "--port", str(port)], capture_output=True, text=True, check=False
-        )
-    assert finished.returncode == 2
-    assert f"port {port} is in use" in finished.stderr
-    assert "Traceback" not in finished.stderr
-    assert f"port {port} is in use" in json.loads(finished.stdout)["failed"]
 
 
 def test_it_ends_with_the_block_and_leaves_nothing(library: Library, network: Path) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NoReturn, Self
 
 from testbed.engines.mininet.controller import process
-from testbed.engines.mininet.controller.process import Library
+from testbed.engines.mininet.controller.process import Library, Options
 from testbed.engines.mininet.controller.rules import Arc
 from testbed.engines.mininet.kernel.descriptors import readable
 from testbed.engines.mininet.plan import CONTROLLER_PORT, switch_name
@@ -60,9 +60,7 @@ class Controller:
         self.log = directory / LOG
         self.in_place: set[int] = set()  # the switches that have all of their rules
         self.down: list[Arc] = []  # the links that are down, as far as it was asked lately
-        self._network_json = network_json
-        files = [f"--network={network_json}", f"--directory={directory}"]
-        self._arguments = [*files, f"--library={library}", f"--metric={metric}", f"--port={port}"]
+        self._options = Options(network_json, directory, library, metric, port)
         self._process: int | None = None
         self._listening = False
         self._unread = b""
@@ -71,10 +69,10 @@ class Controller:
         self._pipe, said = os.pipe()
         try:
             with self.log.open("ab") as log:
-                arguments = [*self._arguments, f"--parent={os.getpid()}"]
+                parent = os.getpid()
                 self.pid = os.fork()
                 if self.pid == 0:
-                    _become_controller(arguments, said, log.fileno())
+                    _become_controller(self._options, parent, said, log.fileno())
         except BaseException:
             os.close(self._pipe)
             raise
@@ -124,7 +122,7 @@ class Controller:
         self._listen_until(lambda: False, 0.0)
 
     def _what_is_missing(self, timeout_s: float) -> str:
-        nodes = len(json.loads(self._network_json.read_text())["nodes"])
+        nodes = len(json.loads(self._options.network.read_text())["nodes"])
         absent = [switch_name(node) for node in range(nodes) if node not in self.in_place]
         if absent:
             return f"after {timeout_s:g} s these switches have no rules yet: {_some(absent)}"
@@ -161,7 +159,7 @@ class Controller:
                 raise ValueError(f"the controller said {fact}")
 
 
-def _become_controller(arguments: Sequence[str], stdout: int, stderr: int) -> NoReturn:
+def _become_controller(options: Options, parent: int, stdout: int, stderr: int) -> NoReturn:
     """Be the controller, in a fork, and never come back to what the parent was doing."""
     status = 1
     gc.freeze()  # the parent's objects are here to stay: searching them would copy their pages
@@ -175,9 +173,7 @@ def _become_controller(arguments: Sequence[str], stdout: int, stderr: int) -> No
             if file not in (1, 2):
                 os.dup2(nothing, file)
         sys.stdout, sys.stderr = os.fdopen(1, "w", 1), os.fdopen(2, "w", 1)
-        status = process.main(arguments)
-    except SystemExit:
-        status = 2
+        status = process.main(options, parent)
     except BaseException:
         traceback.print_exc()
     finally:

@@ -1,4 +1,4 @@
-"""What the controller's process does: ``python -m testbed.engines.mininet.controller.process …``.
+"""What the controller's process does: it installs the rules of a network into its switches.
 
 It tells what happens on its standard output, a JSON object a line with one fact in it:
 
@@ -11,7 +11,6 @@ It tells what happens on its standard output, a JSON object a line with one fact
 Its standard error is for people. ``controller.py`` starts it and listens to it.
 """
 
-import argparse
 import ctypes
 import errno
 import json
@@ -19,9 +18,8 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, NoReturn, get_args
+from typing import Any, Literal, NamedTuple, NoReturn
 
 from testbed.engines.mininet.plan import Plan, build
 from testbed.errors import UserError, installing
@@ -38,15 +36,23 @@ _PR_SET_PDEATHSIG = 1
 _STDOUT = 1
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; return the exit status."""
-    options = _parser().parse_args(arguments)
+class Options(NamedTuple):
+    """Which network to control, and how."""
+
+    network: Path  # the network.json of a run
+    directory: Path  # where REROUTES is written
+    library: Library
+    metric: Metric
+    port: int  # where to listen on ADDRESS; 0 is any that is free
+
+
+def main(options: Options, parent: int) -> int:
+    """Control a network as long as the parent lives; return the exit status."""
     # Other threads may wait for switches, so there is no other way to end; nothing is unwritten.
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
-    if options.parent is not None:
-        _die_with(options.parent)
-        # Ctrl-C reaches all processes of a terminal; who started this one ends it in its turn.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _die_with(parent)
+    # Ctrl-C reaches all processes of a terminal; who started this one ends it in its turn.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.basicConfig(level="WARNING", format="%(asctime)s %(levelname)s %(message)s", force=True)
     try:
         _serve(_read(options.network), options)
@@ -54,8 +60,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"controller: {error}", file=sys.stderr)
         report(failed=str(error))
         return 2
-    except KeyboardInterrupt:
-        return 128 + signal.SIGINT
 
 
 def report(**fact: Any) -> None:
@@ -63,7 +67,7 @@ def report(**fact: Any) -> None:
     os.write(_STDOUT, json.dumps(fact).encode() + b"\n")
 
 
-def _serve(plan: Plan, options: argparse.Namespace) -> NoReturn:
+def _serve(plan: Plan, options: Options) -> NoReturn:
     os.environ["TESTBED_OPENFLOW"] = options.library  # see openflow.py
     try:
         # Not before: which library is imported is known only now, and either takes its time.
@@ -73,8 +77,7 @@ def _serve(plan: Plan, options: argparse.Namespace) -> NoReturn:
         remedy = installing("emulation")
         raise UserError(f"{options.library} cannot be used ({error}): {remedy}") from error
     listener = _listen(openflow.hub, options.port)
-    metric: Metric = options.metric
-    openflow.start(Router, plan, metric, options.directory / REROUTES, report)
+    openflow.start(Router, plan, options.metric, options.directory / REROUTES, report)
     report(listening=listener.getsockname()[1])
     while True:
         openflow.hub.spawn(openflow.serve_switch, *listener.accept())
@@ -110,28 +113,3 @@ def _die_with(parent: int) -> None:
         raise OSError(ctypes.get_errno(), "prctl failed")
     if os.getppid() != parent:  # it ended before we asked
         os._exit(2)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m testbed.engines.mininet.controller.process",
-        description="Install the rules of a network into its switches as they connect, and "
-        "change them when links go down or come up.",
-    )
-    parser.add_argument("--network", type=Path, required=True, metavar="FILE",
-                        help="the network.json of a run")  # fmt: skip
-    parser.add_argument("--directory", type=Path, required=True, metavar="DIR",
-                        help=f"where {REROUTES} is written")  # fmt: skip
-    parser.add_argument("--library", choices=get_args(Library), default="ryu",
-                        help="which OpenFlow library (%(default)s)")  # fmt: skip
-    parser.add_argument("--metric", choices=get_args(Metric), default="hops",
-                        help="what makes a path short (%(default)s)")  # fmt: skip
-    parser.add_argument("--port", type=int, default=0,
-                        help=f"where to listen on {ADDRESS} (any that is free)")  # fmt: skip
-    parser.add_argument("--parent", type=int, metavar="PID",
-                        help="end when this process, which must be the parent, ends")  # fmt: skip
-    return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())
