@@ -124,20 +124,13 @@ def measure(nodes: int, only_ours: bool) -> dict[str, float]:
 
 def show(nodes: int, seconds: dict[str, float]) -> None:
     """Print a table of both, and the ratio."""
-    ours = [seconds[stage] for stage in OURS]
-    print(f"{nodes} nodes{'ours':>18}", end="")
-    if all(stage in seconds for stage in STOCK):
-        stock = [seconds[stage] for stage in STOCK]
-        print(f"{'Mininet':>12}{'ratio':>8}")
-        rows = zip(
-            ("network", "rules", "both"), (*ours, sum(ours)), (*stock, sum(stock)), strict=True
-        )
-        for name, one, other in rows:
-            print(f"  {name:<10}{one:>12.1f} s{other:>10.1f} s{other / one:>8.1f}")
-    else:
-        print()
-        for name, one in zip(("network", "rules", "both"), (*ours, sum(ours)), strict=True):
-            print(f"  {name:<10}{one:>12.1f} s")
+    compared = all(stage in seconds for stage in STOCK)
+    print(f"{nodes} nodes{'ours':>18}" + f"{'Mininet':>12}{'ratio':>8}" * compared)
+    rows = {"network": slice(0, 1), "rules": slice(1, 2), "both": slice(0, 2)}
+    for name, stages in rows.items():
+        ours, stock = (sum(seconds.get(s, 0) for s in both[stages]) for both in (OURS, STOCK))
+        ratio = f"{stock:>10.1f} s{stock / ours:>8.1f}" * compared
+        print(f"  {name:<10}{ours:>12.1f} s{ratio}")
 
 
 def inside(nodes: int, only_ours: bool) -> None:

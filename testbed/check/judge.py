@@ -73,7 +73,9 @@ class Judge:
         position, addressed = self.positions(node), self.history.addressed_to(node)
         yield "misdelivered", node, messages[~addressed[messages]]
         ordered = self.ordered_at(node)
-        yield "order", node, messages[self._overtakes(messages, position, ordered)]
+        latest = self.running_maximum(np.where(ordered, position, NOT_DELIVERED))
+        overtakes = self.maximum_over_past(messages, latest) > position[messages]
+        yield "order", node, messages[overtakes]
         lost = addressed & (position == NOT_DELIVERED)
         if lost.any():
             yield from self._losses(node, lost)
@@ -161,10 +163,6 @@ class Judge:
         """Where in its log a node that had left wanted to be back."""
         log = self.history.logs.of.get(node)
         return () if log is None else log.joins
-
-    def _overtakes(self, messages: Ints, position: NDArray[np.int64], addressed: Bools) -> Bools:
-        latest = self.running_maximum(np.where(addressed, position, NOT_DELIVERED))
-        return self.maximum_over_past(messages, latest) > position[messages]
 
     def _gaps(
         self, node: int, messages: Ints, first: NDArray[np.intp], lost: Bools

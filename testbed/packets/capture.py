@@ -18,7 +18,6 @@ from collections.abc import Callable
 from ctypes import byref, c_char_p, c_int, create_string_buffer
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from scapy.libs import winpcapy
@@ -69,9 +68,7 @@ class Capture:
             raise UserError(f"the capture cannot start: {started or 'its process died'}")
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         answer = self._end()
         if answer:
             self.counts = CaptureCounts(**json.loads(answer))

@@ -10,14 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from testbed.check import APART, VIOLATIONS, check_events, check_run, history, judge
-from tests.check.brute_force import (
-    Brute,
-    Execution,
-    by_brute_force,
-    executions,
-    invent,
-    sample,
-)
+from tests.check.brute_force import Brute, Execution, by_brute_force, executions, invent, sample
 from tests.check.events import Found, found, write_run
 
 THOROUGH = settings(

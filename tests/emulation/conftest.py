@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,20 +28,6 @@ class Finished:
     result: GuestResult
     stdout: str
     stderr: str
-    results: Path
-
-
-@dataclass
-class Recorder:
-    """Collects what a guest says."""
-
-    data: bytearray = field(default_factory=bytearray)
-
-    def __call__(self, data: bytes) -> None:
-        self.data += data
-
-    def __str__(self) -> str:
-        return self.data.decode()
 
 
 RunGuest = Callable[..., Finished]
@@ -49,11 +35,11 @@ RunGuest = Callable[..., Finished]
 
 def in_guest(*words: object, results: Path, **settings: Any) -> Finished:
     """Run words as a command in a guest, from the checkout; keywords are its settings."""
-    out, err = Recorder(), Recorder()
+    out, err = bytearray(), bytearray()
     chosen: dict[str, Any] = {"cwd": CHECKOUT, "timeout_s": 120, **settings}
-    where = GuestSettings(results=results, stdout=out, stderr=err, **chosen)
+    where = GuestSettings(results=results, stdout=out.extend, stderr=err.extend, **chosen)
     result = run_guest([str(word) for word in words], where)
-    return Finished(result, str(out), str(err), results)
+    return Finished(result, out.decode(), err.decode())
 
 
 def module_in_guest(module: str, *words: object, results: Path, **settings: Any) -> Finished:

@@ -97,10 +97,7 @@ def chatter() -> dict[str, Any]:
         prepare()
         captures.append(Capture())
 
-    with (
-        patch.object(machine, "prepare_namespace", prepare_and_capture),
-        network(ring(4)) as net,
-    ):
+    with patch.object(machine, "prepare_namespace", prepare_and_capture), network(ring(4)) as net:
         time.sleep(60)
         silence = [data.hex() for _, _, data in captures[0].frames()]
         counted = [statistics(net, node) for node in range(4)]

@@ -20,13 +20,7 @@ from testbed.engines.virtual.guest import Guest, GuestSettings
 from testbed.engines.virtual.kernel import Kernel, cache_directory, find_kernel
 from testbed.engines.virtual.memory import choose_memory_place
 from tests.emulation.conftest import RunGuest
-from tests.emulation.guest_programs import (
-    CHECKOUT,
-    ECHO,
-    OWNER,
-    PYTHON,
-    round_trips,
-)
+from tests.emulation.guest_programs import CHECKOUT, ECHO, OWNER, PYTHON, round_trips
 
 pytestmark = pytest.mark.emulation
 

@@ -8,11 +8,7 @@ from testbed.explore.diagram import Diagram
 from testbed.protocols.broken import BROKEN
 from testbed.protocols.broken.timestamp import Impatient
 from tests.command_line import CommandLine
-from tests.explore.odd_protocols import (
-    RESTING,
-    NewestOnly,
-    example_of,
-)
+from tests.explore.odd_protocols import RESTING, NewestOnly, example_of
 
 EXPLORE = ("explore", "--protocol")
 TRIANGLE = """\

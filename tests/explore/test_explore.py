@@ -14,15 +14,7 @@ from testbed.explore.monitor import Monitor
 from testbed.explore.process import Fire, Say
 from testbed.explore.recorder import Answers, Destinations
 from testbed.explore.replay import Replay
-from testbed.protocols import (
-    KS,
-    PROTOCOLS,
-    RST,
-    KSPrime,
-    Overlay,
-    Protocol,
-    Timestamp,
-)
+from testbed.protocols import KS, PROTOCOLS, RST, KSPrime, Overlay, Protocol, Timestamp
 from testbed.protocols.broken.overlay import Printed
 from testbed.protocols.broken.timestamp import Impatient, LateUpdate, NoRescan
 from tests.explore import odd_protocols as odd

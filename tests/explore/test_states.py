@@ -11,10 +11,7 @@ from testbed.explore.freeze import freeze
 from testbed.explore.monitor import Monitor
 from testbed.explore.process import Processes, Say
 from testbed.explore.recorder import Act
-from testbed.protocols import (
-    Message,
-    MessageId,
-)
+from testbed.protocols import Message, MessageId
 from tests.explore.odd_protocols import Mute, Scribbler
 
 

@@ -19,16 +19,7 @@ from testbed.packets.headers import (
 )
 from testbed.packets.pcap import open_capture
 from testbed.protocols.wire import HEADER, Codec, Message
-from tests.packets.captures import (
-    Record,
-    ethernet,
-    ipv4,
-    sll,
-    sll2,
-    table,
-    udp,
-    write_capture,
-)
+from tests.packets.captures import Record, ethernet, ipv4, sll, sll2, table, udp, write_capture
 
 IPV4, IPV6 = 0x0800, 0x86DD
 

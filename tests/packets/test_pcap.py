@@ -14,9 +14,7 @@ from scapy.utils import RawPcapReader
 
 from testbed.errors import UserError
 from testbed.packets import pcap
-from testbed.packets.headers import (
-    LINKTYPE_ETHERNET,
-)
+from testbed.packets.headers import LINKTYPE_ETHERNET
 from testbed.packets.pcap import PcapFile, open_capture, open_captures, read_packets
 from tests.packets.captures import (
     Record,

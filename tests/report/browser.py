@@ -10,7 +10,6 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 PATIENCE_S = 60.0
@@ -71,9 +70,7 @@ class Browser:
         self._call("Emulation.setDeviceMetricsOverride", **self._size)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         # Without its pipe the browser ends by itself, and its helpers with it.
         os.close(self._write)
         try:

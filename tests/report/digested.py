@@ -109,18 +109,15 @@ def _tables(events: list[Event], processes: int, packets: bool) -> dict[str, pd.
     deliveries["delay"] = deliveries["at"] - deliveries["sent_at"]
     deliveries["held"] = deliveries["at"] - deliveries["held_at"]
     others = deliveries[deliveries["node"] != deliveries["source"]]
-    messages = sends.to_frame()
+    delays = {"delay_mean": ("delay", "mean"), "delay_max": ("delay", "max")}
+    holds_of = {"holders": ("held", "count"), "held_max": ("held", "max")}
+    messages = sends.to_frame().join(others.groupby(name).agg(**delays, **holds_of))
     messages["delivered"] = deliveries.groupby(name).size()
-    messages["delay_mean"] = others.groupby(name)["delay"].mean()
-    messages["delay_max"] = others.groupby(name)["delay"].max()
-    messages["holders"] = others.groupby(name)["held"].count()
-    messages["held_max"] = others.groupby(name)["held"].max()
-    nodes = pd.DataFrame({"node": range(processes)}).set_index("node")
+    nodes = pd.DataFrame(index=pd.RangeIndex(processes, name="node"))
     nodes["multicasts"] = log[log["event"] == "send"].groupby("node").size()
     nodes["deliveries"] = deliveries.groupby("node").size()
     nodes["held"] = deliveries.groupby("node")["held"].count()
-    nodes["delay_mean"] = others.groupby("node")["delay"].mean()
-    nodes["delay_max"] = others.groupby("node")["delay"].max()
+    nodes = nodes.join(others.groupby("node").agg(**delays))
     nodes = nodes.fillna({"multicasts": 0, "deliveries": 0, "held": 0})
     nodes = nodes.assign(queue_mean=nodes["held"] / 2, queue_max=nodes["held"])
     return {

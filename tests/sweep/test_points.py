@@ -11,14 +11,7 @@ from testbed.experiment.expand import expand
 from testbed.report.trends import short
 from testbed.run import run_experiment
 from testbed.sweep.directory import finished, locked, remove_unfinished
-from testbed.sweep.points import (
-    Sweep,
-    cost,
-    describe,
-    load_sweep,
-    protocol_labels,
-    swept_keys,
-)
+from testbed.sweep.points import Sweep, cost, describe, load_sweep, protocol_labels, swept_keys
 from testbed.sweep.runner import run_point
 from tests.sweep.small import FILE, PLAIN, SIZES, TIMESTAMPS, run_all, sweep_of, with_
 

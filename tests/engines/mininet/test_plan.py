@@ -93,23 +93,6 @@ def test_what_cannot_be_built_is_told(change: dict[str, Any], sentence: str) -> 
         build(SQUARE | change)
 
 
-@pytest.mark.parametrize(
-    "link",
-    [
-        PlannedLink(0, 1, 0, 10**7),
-        PlannedLink(0, 1, 5_000_001, 10**9, loss=0.01),
-        PlannedLink(0, 1, 10**12, 9_999_999),
-        PlannedLink(0, 1, 1, 1),
-        PlannedLink(0, 1, 1, 10**12),
-        PlannedLink(0, 1, 1, 10**12 + 1, queue_packets=7, loss=0.5),
-    ],
-)
-def test_a_queue_reads_back_as_it_was_set(link: PlannedLink) -> None:
-    wanted = netem.queues(link)
-    assert {handle: netem.decode(netem.encode(one)) for handle, one in wanted.items()} == wanted
-    assert sum(one.delay_ns for one in wanted.values()) == link.delay_ns
-
-
 def test_a_limited_queue_has_room_for_those_that_wait_and_the_one_that_is_sent() -> None:
     outer, inner = netem.queues(PlannedLink(0, 1, 500, 10**7, queue_packets=7)).values()
     assert (outer.delay_ns, outer.rate) == (500, 0)

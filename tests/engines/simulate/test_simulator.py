@@ -46,11 +46,7 @@ class Wire:
     def __init__(self, graph: Graph, **settings: Any) -> None:
         self.received: list[tuple[int, int, int]] = []
         defaults: dict[str, Any] = {"metric": "hops", "framing": "udp", "mtu": 1500}
-        self.network = SimulatedNetwork(
-            graph,
-            **{**defaults, **settings},
-            rng=random.Random(1),
-        )
+        self.network = SimulatedNetwork(graph, **{**defaults, **settings}, rng=random.Random(1))
         self.network.receivers = [partial(self.receive, node) for node in graph]
 
     def receive(self, node: int, message: Message, sender: int, now: int) -> None:

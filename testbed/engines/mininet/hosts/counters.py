@@ -25,12 +25,6 @@ class SharedCounters:
         self.awaited = awaited
         self.wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
 
-    def has_delivered(self, node: int) -> None:
-        """Count a delivery, and signal it if somebody waits for it."""
-        self.delivered[node] += 1
-        if node in self.awaited:
-            os.eventfd_write(self.wake, 1)
-
     def close(self) -> None:
         """Close the eventfd."""
         os.close(self.wake)
@@ -55,7 +49,9 @@ class LiveLog(EventLog):
     @override
     def deliver(self, t: int, node: int, source: int, seq: int) -> None:
         super().deliver(t, node, source, seq)
-        self._counters.has_delivered(node)
+        self._counters.delivered[node] += 1
+        if node in self._counters.awaited:
+            os.eventfd_write(self._counters.wake, 1)
 
     @override
     def _add(self, line: str) -> None:

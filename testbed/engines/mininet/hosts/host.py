@@ -82,11 +82,12 @@ class HostProcess:
 
     def will_send(self, at: int, payload: bytes, to: frozenset[int] | None) -> None:
         """The application shall multicast at that time of the run's clock."""
-        self._at(at, partial(self._send, payload, to))
+        self.at(at, lambda: self.node.multicast(payload, self.now(), to))
 
-    def will_count_from(self, at: int) -> None:
-        """The protocol's own counters shall begin at that time of the run's clock."""
-        self._at(at, self.meter.counted.clear)
+    def at(self, time: int, call: Callable[[], None]) -> None:
+        """Something shall be done at that time of the run's clock."""
+        self._entries += 1
+        heappush(self.agenda, (time, self._entries, call))
 
     def open(self) -> None:
         """Open the sockets in the namespace that this process is in."""
@@ -180,7 +181,7 @@ class HostProcess:
         """An entry of the agenda; the newest of a name is the one that counts."""
         self.timers[timer] = self._entries + 1
         self.counters.timers[self.me] = len(self.timers)
-        self._at(self.now() + delay, partial(self._expire, timer, self._entries + 1))
+        self.at(self.now() + delay, partial(self._expire, timer, self._entries + 1))
 
     def cancel_timer(self, node: Node, timer: Hashable) -> None:
         """Its entry in the agenda finds nothing to do."""
@@ -194,13 +195,6 @@ class HostProcess:
             "sent": asdict(self.sent),
             "malformed": self.malformed,
         }
-
-    def _at(self, time: int, call: Callable[[], None]) -> None:
-        self._entries += 1
-        heappush(self.agenda, (time, self._entries, call))
-
-    def _send(self, payload: bytes, to: frozenset[int] | None) -> None:
-        self.node.multicast(payload, self.now(), to)
 
     def _expire(self, timer: Hashable, entry: int) -> None:
         if self.timers.get(timer) == entry:

@@ -24,13 +24,8 @@ from typing import Any, TextIO
 
 from typing_extensions import override
 
+from testbed.engines.mininet.hosts import counters
 from testbed.engines.mininet.hosts.conditions import Conditions
-from testbed.engines.mininet.hosts.counters import (
-    LiveLog,
-    SharedCounters,
-    cut_half_line,
-    events_since,
-)
 from testbed.engines.mininet.hosts.fault_injector import FaultInjector
 from testbed.engines.mininet.hosts.host import JOIN, LEAVE, HostProcess, StopHostError
 from testbed.engines.mininet.kernel.descriptors import close_all_but, readable
@@ -96,7 +91,7 @@ class Supervisor(Actuator):
         self.started = 0
         self.warm_ups_missing = 0  # warm-up datagrams that did not arrive
         self.cut_short = False
-        self.counters = SharedCounters(scenario.network.processes, awaited)
+        self.counters = counters.SharedCounters(scenario.network.processes, awaited)
         crashes = any(isinstance(fault, Crash) for fault in scenario.experiment.faults)
         self._live = crashes or bool(awaited)
         self._paused: set[int] = set()
@@ -149,9 +144,11 @@ class Supervisor(Actuator):
         self.children.pop(node).end()
         self._paused.discard(node)
         self.counters.timers[node] = self.counters.delivered[node] = 0
-        cut_half_line(self.directory.event_log(node))
+        counters.cut_half_line(self.directory.event_log(node))
         meter = Meter()
-        vars(meter).update(events_since(self.directory.event_log(node), self._begun.get(node, 0)))
+        vars(meter).update(
+            counters.events_since(self.directory.event_log(node), self._begun.get(node, 0))
+        )
         meter.counted["crashes"] += 1
         self._killed.append({"meter": meter.to_json(), "sent": asdict(Sent()), "malformed": 0})
         with self._event_log(node) as log:
@@ -210,7 +207,7 @@ class Supervisor(Actuator):
         }
         if since <= self.scenario.counted_from > 0:
             for host in hosts.values():
-                host.will_count_from(self.scenario.counted_from)
+                host.at(self.scenario.counted_from, host.meter.counted.clear)
         for at, node, payload, to in self.scenario.sends:
             if node in hosts and at >= since:
                 hosts[node].will_send(at, payload, to)
@@ -267,7 +264,7 @@ class Supervisor(Actuator):
 
     def _event_log(self, node: int) -> EventLog:
         path = self.directory.event_log(node)
-        return LiveLog(path, self.counters) if self._live else EventLog(path)
+        return counters.LiveLog(path, self.counters) if self._live else EventLog(path)
 
     def _tell_all(self, order: bytes) -> None:
         for child in self.children.values():
