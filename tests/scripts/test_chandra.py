@@ -36,24 +36,31 @@ GOOD: dict[int, dict[int, tuple[Curve, Curve]]] = {  # by figure and setting: KS
 }
 KS, PRIME = False, True
 Change = tuple[int, bool, Curve]  # setting, of KS or of KS', what is different
+Case = tuple[
+    list[Change], list[Change]
+]  # what a claim tolerates in a setting, and what it does not
 
 
-def constant(*settings: int) -> tuple[list[Change], list[Change]]:
-    return [(s, KS, {1: 11.6}) for s in settings], [(s, KS, {1: 11.7}) for s in settings]
+def edge(prime: bool, x: float, last: float, first: float, *settings: int) -> Case:
+    """The last percentage at x that is tolerated in some settings, and the first that is not."""
+    return [(s, prime, {x: last}) for s in settings], [(s, prime, {x: first}) for s in settings]
 
 
-def slight_fall(*settings: int) -> tuple[list[Change], list[Change]]:
+def constant(*settings: int) -> Case:
+    return edge(KS, 1, 11.6, 11.7, *settings)
+
+
+def slight_fall(*settings: int) -> Case:
     tolerable: list[Change] = [(s, KS, {1: y}) for s in settings for y in (16.1, 19.9)]
     return tolerable, [(s, KS, {1: y}) for s in settings for y in (16, 20)]
 
 
-def lower(figure: int, x: float, *settings: int) -> tuple[list[Change], list[Change]]:
+def lower(figure: int, x: float, *settings: int) -> Case:
     ks = {s: GOOD[figure][s][0][x] for s in settings}
     return [(s, PRIME, {x: ks[s] - 0.1}) for s in ks], [(s, PRIME, {x: ks[s]}) for s in ks]
 
 
-# claim: what it still tolerates in a setting, and what it does not
-CASES: dict[tuple[str, str], tuple[list[Change], list[Change]]] = {
+CASES: dict[tuple[str, str], Case] = {
     ("3", "KS, n = 100, S1 to S4"): (
         [(1, KS, {100: 5}), (4, KS, {100: 3})],
         [(1, KS, {100: 5.1}), (4, KS, {100: 2.9})],
@@ -66,10 +73,7 @@ CASES: dict[tuple[str, str], tuple[list[Change], list[Change]]] = {
         [(2, PRIME, {15: 18.75}), (3, PRIME, {15: 11.25})],
         [(2, PRIME, {15: 18.8}), (3, PRIME, {15: 11.2})],
     ),
-    ("3", "KS, from the smallest n to the largest"): (
-        [(s, KS, {45: 25}) for s in ALL],
-        [(s, KS, {45: 25.1}) for s in ALL],
-    ),
+    ("3", "KS, from the smallest n to the largest"): edge(KS, 45, 25, 25.1, *ALL),
     ("3", "KS below KS' from, S3"): (  # 46.5 to 77.5
         [(3, PRIME, {62: 6.2})],
         [(3, PRIME, {62: 5}), (3, PRIME, {45: 10, 62: 7.1}), (3, PRIME, {100: 3})],
@@ -78,34 +82,19 @@ CASES: dict[tuple[str, str], tuple[list[Change], list[Change]]] = {
         [(4, PRIME, {45: 9.5})],
         [(4, PRIME, {45: 6}), (4, PRIME, {45: 17}), (4, PRIME, {62: 7, 100: 3})],
     ),
-    ("4", "KS, n = 15 (S1, S2, S4)"): (
-        [(s, KS, {100: 34.9}) for s in (1, 2, 4)],
-        [(s, KS, {100: 35}) for s in (1, 2, 4)],
-    ),
-    ("4", "KS, n = 40 (S3)"): ([(3, KS, {100: 10.9})], [(3, KS, {100: 11})]),
+    ("4", "KS, n = 15 (S1, S2, S4)"): edge(KS, 100, 34.9, 35, 1, 2, 4),
+    ("4", "KS, n = 40 (S3)"): edge(KS, 100, 10.9, 11, 3),
     ("4", "KS, MTT growing"): (
         [(s, KS, {200: 9.1}) for s in ALL],
         [(s, KS, {200: y}) for s in ALL for y in (5, 9.3)],
     ),
-    ("5", "KS, n = 20 (S2 to S4)"): (
-        [(s, KS, {50: 19.9}) for s in (2, 3, 4)],
-        [(s, KS, {50: 20}) for s in (2, 3, 4)],
-    ),
-    ("5", "KS', n = 20 (S2 to S4)"): (
-        [(s, PRIME, {50: 11.9}) for s in (2, 3, 4)],
-        [(s, PRIME, {50: 12}) for s in (2, 3, 4)],
-    ),
-    ("5", "KS, MIMT from 200 ms on"): (
-        [(s, KS, {400: 17.4}) for s in ALL],
-        [(s, KS, {400: 17.5}) for s in ALL],
-    ),
+    ("5", "KS, n = 20 (S2 to S4)"): edge(KS, 50, 19.9, 20, 2, 3, 4),
+    ("5", "KS', n = 20 (S2 to S4)"): edge(PRIME, 50, 11.9, 12, 2, 3, 4),
+    ("5", "KS, MIMT from 200 ms on"): edge(KS, 400, 17.4, 17.5, *ALL),
     ("5", "KS' and KS"): lower(5, 200, *ALL),
     ("6", "KS, M/T growing (S2, S3)"): constant(2, 3),
     ("6", "KS, M/T growing (S1, S4)"): slight_fall(1, 4),
-    ("6", "KS', M/T growing"): (
-        [(s, PRIME, {1: 10.4}) for s in ALL],
-        [(s, PRIME, {1: 10.5}) for s in ALL],
-    ),
+    ("6", "KS', M/T growing"): edge(PRIME, 1, 10.4, 10.5, *ALL),
     ("6", "KS' and KS"): lower(6, 1, *ALL),
     ("7", "KS, |Dests|/n growing (S2, S3)"): constant(2, 3),
     ("7", "KS, |Dests|/n growing (S1, S4)"): slight_fall(1, 4),

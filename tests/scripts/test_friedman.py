@@ -16,6 +16,7 @@ from scripts.reproductions.friedman import (
 
 OTHER = {"network": "unicast", "unicast": "network"}
 Change = tuple[str, int, int, str, float]  # protocol, nodes, data, figure, value
+Tolerance = tuple[list[Change], list[Change]]  # what a statement tolerates, and what it does not
 T = "timestamp"
 
 
@@ -40,30 +41,24 @@ def figures(timestamp: str) -> Figures:
     return found
 
 
-def less(key: str, data: int, timestamp: float) -> tuple[list[Change], list[Change]]:
-    return (
-        [("overlay", 300, data, key, timestamp - 0.1), ("overlay", 200, data, key, 999)],
-        [("overlay", 300, data, key, timestamp)],
-    )
+def less(key: str, data: int, timestamp: float, by: float = 0.1, any_: float = 999) -> Tolerance:
+    tolerable = ("overlay", 300, data, key, timestamp - by)
+    return [tolerable, ("overlay", 200, data, key, any_)], [("overlay", 300, data, key, timestamp)]
 
 
-def more(key: str, data: int, timestamp: float) -> tuple[list[Change], list[Change]]:
-    return (
-        [("overlay", 300, data, key, timestamp + 0.1), ("overlay", 200, data, key, 0)],
-        [("overlay", 300, data, key, timestamp)],
-    )
+def more(key: str, data: int, timestamp: float) -> Tolerance:
+    return less(key, data, timestamp, by=-0.1, any_=0)
 
 
-def grows(key: str) -> tuple[list[Change], list[Change]]:
+def grows(key: str) -> Tolerance:
     return [(T, 200, 0, key, 11.9), (T, 100, 0, key, 99)], [(T, 200, 0, key, 12)]
 
 
-def grows_when_carried(key: str) -> tuple[list[Change], list[Change]]:
+def grows_when_carried(key: str) -> Tolerance:
     return [(CARRIED, 200, 0, key, 99)], [(CARRIED, 100, 0, key, 2)]
 
 
-# statement: what it still tolerates, and what it does not
-CASES: dict[str, tuple[list[Change], list[Change]]] = {
+CASES: dict[str, Tolerance] = {
     "data 0: Overlay delivers faster (mean delay)": less("delay_ms_mean", 0, 20),
     "data 0: Overlay delivers faster (max delay)": less("delay_ms_max", 0, 20),
     "data 100: the difference decreases": (
