@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import networkx as nx
@@ -59,10 +59,6 @@ class Fidelity:
             f"p99 {self.error_us_p99:.3f} µs, p99.9 {self.error_us_p999:.3f} µs, "
             f"max {self.error_us_max:.3f} µs, {self.dropped:,} dropped{overtaken}{left_out}"
         )
-
-    def to_json(self) -> dict[str, Any]:
-        """For the manifest."""
-        return asdict(self)
 
 
 Spans = list[tuple[int, int]]

@@ -1,6 +1,6 @@
 """The figures of an emulated run, from its captures and its hosts' counters."""
 
-from dataclasses import astuple, replace
+from dataclasses import asdict, astuple, replace
 from typing import Any
 
 from testbed.check.fidelity import UnjudgeableSpans, judge, replay
@@ -24,7 +24,7 @@ def summarise_emulation(
     dropped = raw["capture_dropped"] + sum(raw["dropped"].values())
     fidelity = judge(errors, dropped, carried.hops - len(errors), overtaken)
     malformed = sum(host["malformed"] for host in raw["hosts"])
-    directory.manifest["fidelity"] = fidelity.to_json()
+    directory.manifest["fidelity"] = asdict(fidelity)
     directory.manifest["start_unix_ns"] = raw["start_unix_ns"]
     directory.manifest["counters"] = {
         "captured": raw["captured"],
