@@ -1,13 +1,14 @@
 """Random parts of an experiment that all profiles draw from: a network, a script, single faults."""
 
 import random
-from collections.abc import Collection, Sequence
-from itertools import chain, combinations
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain, combinations, combinations_with_replacement
 from typing import Any
 
 import networkx as nx
 
 from testbed.experiment.network import Network
+from testbed.faults import NodeFault
 from testbed.protocols import Protocol
 from testbed.workloads.script import NUMBER_BYTES, ScriptedMessage
 
@@ -142,7 +143,15 @@ def onset(network: Network, span_ms: float, rng: random.Random) -> Table:
     return {"at_ms": rounded(rng.uniform(0, span_ms))}
 
 
-def survivable(network: Network, crashed: Collection[int | None]) -> bool:
+def losses(faults: Iterable[NodeFault], processes: int) -> Iterator[frozenset[int]]:
+    """Every set of processes that these faults may be of; "same" may be any of them."""
+    named = {fault.node for fault in faults if isinstance(fault.node, int)}
+    free = sum(not isinstance(fault.node, int) for fault in faults)
+    for others in combinations_with_replacement(range(processes), free):
+        yield frozenset(named.union(others))
+
+
+def survivable(network: Network, crashed: Collection[int]) -> bool:
     """Whether the rest of the overlay, if there is one, is connected whichever of these crash."""
     overlay = network.overlay
     some = chain.from_iterable(combinations(crashed, size + 1) for size in range(len(crashed)))

@@ -47,6 +47,7 @@ from testbed.faults import (
     Reordering,
     Slow,
 )
+from testbed.fuzz import elements
 from testbed.fuzz.elements import MOST_CRASHES, Document, Table, any_link, onset, rounded
 from testbed.fuzz.profiles.plain import Profile, resolved
 from testbed.protocols.daisy.tree import LEVEL, daisy
@@ -130,7 +131,8 @@ class MembersProfile(Profile):
         if sum(isinstance(fault, Slow) for fault in drawn) > 1:
             return False
         cut = sum(fault.for_ms or 0 for fault in drawn if _cuts_off(fault))
-        gone = {fault.node for fault in drawn if isinstance(fault, Crash | Leave)}
+        going = [fault for fault in drawn if isinstance(fault, Crash | Leave)]
+        gone = max(elements.losses(going, network.processes), key=len)
         if cut >= (s.grace_ms if gone else s.forget_ms):
             return False
         if experiment.channel and (gone or experiment.channel.max_rto_ms > 0.6 * s.patience_ms):
@@ -142,7 +144,10 @@ class MembersProfile(Profile):
         if not s.safe and cut:
             return False
         left = any(isinstance(fault, Leave) for fault in drawn)
-        return _groups_survive(network.processes, s, gone, left, cut > 0)
+        return all(
+            _groups_survive(network.processes, s, gone, left, cut > 0)
+            for gone in elements.losses(going, network.processes)
+        )
 
     @override
     def repair_ms(self, settings: Any) -> float:
@@ -256,7 +261,7 @@ def _over_longer_time(send: list[ScriptedMessage], rng: random.Random) -> list[S
     ]
 
 
-def _groups_survive(processes: int, s: Any, gone: set[int | None], left: bool, cut: bool) -> bool:
+def _groups_survive(processes: int, s: Any, gone: frozenset[int], left: bool, cut: bool) -> bool:
     tree = daisy(processes, s.group_size, s.levels, s.split_above is not None)
     local = [roster for number, roster in tree.rosters.items() if number < LEVEL]
     if s.split_above is not None or s.merge_below:

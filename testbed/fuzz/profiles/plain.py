@@ -129,17 +129,26 @@ class Profile:
         faults = experiment.faults
         if any(isinstance(fault, LinkDown | Pause) and fault.for_ms is None for fault in faults):
             return False
-        crashed = {fault.node for fault in faults if isinstance(fault, Crash)}
-        if crashed and protocol.needs_everybody:
+        crashes = [fault for fault in faults if isinstance(fault, Crash)]
+        survives = all(
+            elements.survivable(network, crashed)
+            for crashed in elements.losses(crashes, network.processes)
+        )
+        if crashes and protocol.needs_everybody:
             return False
         if experiment.channel is not None:
-            return not crashed or (protocol.needs_overlay and elements.survivable(network, crashed))
+            return not crashes or (protocol.needs_overlay and survives)
         fifo = protocol.needs_fifo(experiment.settings)
         losing = (Loss, LinkDown, Reordering) if fifo else (Loss, LinkDown)
         links = experiment.links
-        return not (
-            any(isinstance(fault, losing) for fault in faults) or links.loss or links.queue_packets
-        ) and elements.survivable(network, crashed)
+        return (
+            not (
+                any(isinstance(fault, losing) for fault in faults)
+                or links.loss
+                or links.queue_packets
+            )
+            and survives
+        )
 
     def repair_ms(self, settings: Any) -> float | None:
         """How long after the last fault everything works again; None if that is not promised."""

@@ -35,7 +35,7 @@ from testbed.engines.mininet.kernel.namespaces import enter
 from testbed.engines.mininet.plan import MULTICAST_IP, host_ip
 from testbed.errors import UserError
 from testbed.experiment import Scenario
-from testbed.faults import Crash
+from testbed.faults import Crash, Watch
 from testbed.node.meter import Meter, Sent
 from testbed.packets.framing import frames
 from testbed.runs.directory import RunDirectory, run_id
@@ -78,7 +78,7 @@ class Supervisor:
         scenario: Scenario,
         directory: RunDirectory,
         namespaces: Sequence[int],
-        awaited: Collection[int] = (),
+        awaited: Collection[Watch] = (),
     ) -> None:
         self.scenario = scenario
         self.run_id = run_id(directory.manifest)
@@ -134,7 +134,7 @@ class Supervisor:
         """End a host's process at once; its log says so."""
         self.children.pop(node).end()
         self._paused.discard(node)
-        self.counters.timers[node] = self.counters.delivered[node] = 0
+        self.counters.timers[node] = 0
         cut_half_line(self.directory.event_log(node))
         meter = Meter()
         vars(meter).update(events_since(self.directory.event_log(node), self._begun.get(node, 0)))
@@ -265,7 +265,7 @@ class Supervisor:
         if pid == 0:
             status = 1
             try:
-                close_all_but(orders_in, answers_out, self.namespaces[host.me], self.counters.wake)
+                close_all_but(orders_in, answers_out, self.namespaces[host.me], self.counters.tell)
                 self._be_the_host(host, orders_in, answers_out)
                 status = 0
             except Exception:
