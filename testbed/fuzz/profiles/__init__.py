@@ -23,6 +23,6 @@ def profile_of(protocol: type[Protocol]) -> Profile:
     return (GroupedProfile if protocol.needs_groups else Profile)(protocol)
 
 
-def draw(protocol: type[Protocol], seed: int) -> Document:
-    """The experiment of a seed."""
-    return profile_of(protocol).draw(seed)
+def draw(protocol: type[Protocol], seed: int, large: bool = False) -> Document:
+    """The experiment of a seed; a ``large`` one has 9 to 32 processes."""
+    return profile_of(protocol).draw(seed, large)

@@ -24,10 +24,12 @@ from testbed.experiment.seeds import stream
 from testbed.faults import Crash, LinkDown, Loss, Pause, Reordering
 from testbed.fuzz import elements
 from testbed.fuzz.elements import Document, Members, Table
+from testbed.fuzz.messages import script
+from testbed.fuzz.priorities import change_points
 from testbed.protocols import Protocol
 from testbed.workloads.script import ScriptedMessage
 
-MOST_NODES = 8
+LATE_MS = 50.0  # how late packets of a link of low priority are at most
 SETTLE_MS = 300.0  # how long a protocol that never rests goes on after the last message
 RETRIES = 40  # of the reliable channel: enough for the worst faults that are drawn
 
@@ -38,14 +40,16 @@ class Profile:
     numbers: ClassVar[Mapping[str, tuple[float, ...]]] = {}
     """Of settings that are numbers: values with which much happens in a short run."""
 
-    def __init__(self, protocol: type[Protocol]) -> None:
+    def __init__(self, protocol: type[Protocol], state: str | None = None) -> None:
         self.protocol = protocol
+        self.state = state
+        self.aims = sorted({t.event for t in protocol.transitions if state in (None, t.next)})
 
-    def draw(self, seed: int) -> Document:
-        """The experiment of a seed."""
+    def draw(self, seed: int, large: bool = False) -> Document:
+        """The experiment of a seed; a ``large`` one has more processes."""
         protocol = self.protocol
         rng = stream(seed, "fuzz", protocol.name)
-        nodes = rng.randint(2, MOST_NODES)
+        nodes = elements.size(rng, large)
         reliable = self.reliable(rng)
         groups = self.groups(nodes, rng)
         document: Document = {
@@ -54,7 +58,7 @@ class Profile:
             "channel": {"model": "reliable", "retries": RETRIES} if reliable else "raw",
             "protocol": {"name": protocol.name, **self.settings(rng)},
             "topology": elements.topology(nodes, rng),
-            "links": self.links(reliable, rng),
+            "links": self.links(nodes, reliable, rng),
             "transport": {
                 "routing": rng.choice(["hops", "delay"]),
                 "mtu": 1500 if reliable else rng.choice([200, 1500]),
@@ -88,19 +92,24 @@ class Profile:
         }
         return {name: rng.choice(values) for name, values in choices.items()}
 
-    def links(self, reliable: bool, rng: random.Random) -> Table:
-        """Delays and bandwidths; sometimes a queue, where the channel makes up for what it drops."""
+    def links(self, nodes: int, reliable: bool, rng: random.Random) -> Table:
+        """Delays and bandwidths; sometimes a queue, where the channel makes up for what it drops.
+
+        Links between many processes are fast: else queues would be longer than any timeout.
+        """
+        small = nodes <= elements.SMALL
+        rates: list[Any] = [1.0, 10.0, 1000.0, [0.5, 100.0]]
         links: Table = {
             "delay_ms": rng.choice([0.0, 1.0, [0.0, 1.0], [0.0, 10.0], [0.1, 50.0]]),
-            "bandwidth_mbit": rng.choice([1.0, 10.0, 1000.0, [0.5, 100.0]]),
+            "bandwidth_mbit": rng.choice(rates if small else [100.0, 1000.0]),
         }
-        if reliable and rng.random() < 0.2:
+        if small and reliable and rng.random() < 0.2:
             links["queue_packets"] = rng.randint(20, 60)  # two messages in fragments fit
         return links
 
     def messages(self, nodes: int, groups: Members, rng: random.Random) -> list[ScriptedMessage]:
         """The script of the experiment."""
-        return elements.script(self.protocol, nodes, groups, rng)
+        return script(self.protocol, nodes, groups, rng)
 
     def finish(self, document: Document, rng: random.Random) -> None:
         """Add what depends on the network that follows from the rest: the faults."""
@@ -118,9 +127,13 @@ class Profile:
         drawn = elements.some_faults(kinds, network, rng)
         if reliable and rng.random() < 0.7:
             drawn.append(elements.loss(network, rng))
+        if rng.random() < 0.3:
+            steps = len(experiment.workload.send) * network.processes  # type: ignore[attr-defined]
+            fifo = not reliable and protocol.needs_fifo(experiment.settings)
+            drawn += change_points(network, steps, LATE_MS, fifo, rng)
         outlived = (protocol.needs_overlay or not reliable) and not protocol.needs_everybody
         if outlived and rng.random() < 0.3:
-            drawn += elements.crashes(network, rng)
+            drawn += elements.crashes(network, self.aims, rng)
         return drawn
 
     def promised(self, scenario: Scenario) -> bool:
