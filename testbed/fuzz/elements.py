@@ -3,7 +3,7 @@
 import random
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain, combinations, combinations_with_replacement
-from typing import Any
+from typing import Any, NamedTuple
 
 import networkx as nx
 
@@ -13,7 +13,14 @@ from testbed.faults import NodeFault
 Document = dict[str, Any]
 Table = dict[str, Any]
 Members = dict[str, list[int]]
-Aims = Sequence[str]  # events of the protocol's own that faults are aimed at
+
+
+class Aims(NamedTuple):
+    """The events of the protocol's own that faults are aimed at, and in what share of experiments."""
+
+    events: Sequence[str] = ()
+    share: float = 0.0
+
 
 SMALL = 8  # processes, of most experiments
 SIZES = (SMALL,) * 15 + (16,) * 4 + (32,)
@@ -115,11 +122,26 @@ def onset(network: Network, span_ms: float, aims: Aims, rng: random.Random) -> T
     return {"at_ms": rounded(rng.uniform(0, span_ms))}
 
 
+def aimed_pauses(network: Network, aims: Aims, rng: random.Random) -> list[Table]:
+    """Pauses of processes at events of the protocol's own, in a share of experiments."""
+    if not aims.events or rng.random() >= aims.share:
+        return []
+    lengths = [rounded(rng.uniform(0.1, 3 * SPAN_MS)) for _ in range(rng.randint(1, 2))]
+    return [
+        {"kind": "pause", "node": "same", "for_ms": t, "when": trigger(network, aims, rng)}
+        for t in lengths
+    ]
+
+
 def trigger(network: Network, aims: Aims, rng: random.Random) -> Table:
     """An event of the protocol's own, if it has some to aim at, or a number of deliveries."""
     watched: Table = {"node": rng.randrange(network.processes)} if rng.random() < 0.5 else {}
-    if aims and rng.random() < 0.8:
-        return {**watched, "event": rng.choice(aims), "count": rng.choice([1, 1, 2, 3, 5, 8])}
+    if aims.events and rng.random() < 0.8:
+        return {
+            **watched,
+            "event": rng.choice(aims.events),
+            "count": rng.choice([1, 1, 2, 3, 5, 8]),
+        }
     many = 10 if watched else 10 * network.processes
     return {**watched, "delivered": rng.randint(1, many)}
 

@@ -11,11 +11,12 @@ from testbed.engines.simulate.engine import RunEnded, Simulation
 from testbed.errors import UserError
 from testbed.experiment import Scenario
 from testbed.faults import Crash
+from testbed.fuzz.coverage import reached
 from testbed.fuzz.elements import Document
 from testbed.fuzz.profiles import Profile, profile_of
 from testbed.fuzz.profiles.plain import resolved
 from testbed.node.log import Log
-from testbed.protocols import NS_PER_MS, MessageId
+from testbed.protocols import NS_PER_MS, MessageId, Transition
 from testbed.workloads.script import Script
 
 TICKS = 4  # progress reports, each of 32,768 events: a run with more counts as endless
@@ -37,6 +38,7 @@ class Trial(NamedTuple):
     messages: int
     deliveries: int
     faults: int
+    reached: frozenset[Transition] = frozenset()  # of the protocol's table of states
 
 
 class MemoryLog(Log):
@@ -113,7 +115,9 @@ def _attempt(scenario: Scenario, profile: Profile) -> Trial:
     repair_ms = profile.repair_ms(experiment.settings)
     if wrong is None and repair_ms is not None:
         wrong, sentence = _unrepaired(repair_ms, simulation, log.events)
-    return Trial(wrong, sentence, verdict.messages, verdict.deliveries, len(experiment.faults))
+    rows = frozenset(reached(experiment.protocol, log.events))
+    faults = len(experiment.faults)
+    return Trial(wrong, sentence, verdict.messages, verdict.deliveries, faults, rows)
 
 
 def _judge(verdict: Verdict, endless: bool) -> tuple[str | None, str]:

@@ -10,7 +10,7 @@ import pytest
 from testbed.commands import fuzz as fuzz_command
 from testbed.errors import UserError
 from testbed.experiment import load, parse
-from testbed.fuzz import Tally, attempt, batches, draw, shrunk, try_batch, write_example
+from testbed.fuzz import Origin, Tally, attempt, batches, draw, shrunk, try_batch, write_example
 from testbed.fuzz.shrink import Shrinker
 from testbed.protocols import PROTOCOLS
 from testbed.protocols.broken import BROKEN
@@ -22,13 +22,20 @@ SEEDS = range(1, 41)
 
 def tried(name: str, seeds: range) -> Tally:
     total = Tally(name)
-    for batch in batches([name], seeds):
+    for batch in batches([total], seeds):
         total.add(try_batch(batch))
     return total
 
 
 def options(tmp_path: Path, **changes: Any) -> Namespace:
-    given = {"protocol": None, "seeds": 3, "first_seed": 1, "master": None, "json": False}
+    given = {
+        "protocol": None,
+        "seeds": 3,
+        "first_seed": 1,
+        "master": None,
+        "json": False,
+        "large": False,
+    }
     return Namespace(**{**given, "runs": tmp_path, **changes})
 
 
@@ -45,7 +52,7 @@ def test_nothing_goes_wrong_with_a_correct_protocol(name: str) -> None:
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_mistake_is_found_made_small_and_repeated_by_a_run(name: str, tmp_path: Path) -> None:
     found = next(s for s in range(1, 201) if attempt(draw(BROKEN[name], s)).wrong)  # type: ignore[union-attr]
-    example = shrunk(name, found)
+    example = shrunk(name, Origin(found))
     drawn = draw(BROKEN[name], found)
     assert len(example.document["workload"]["send"]) <= len(drawn["workload"]["send"])
     assert len(example.document["workload"]["send"]) <= 10

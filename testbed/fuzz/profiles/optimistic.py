@@ -57,6 +57,7 @@ class OptimisticProfile(Profile):
         if self.protocol.join is not Protocol.join:
             kinds.append("leave")
         drawn = elements.some_faults(kinds, scenario.network, rng)
+        drawn += elements.aimed_pauses(scenario.network, self.aims, rng)
         if rng.random() < 0.7:
             drawn.append(elements.loss(scenario.network, rng))
         if rng.random() < 0.3:

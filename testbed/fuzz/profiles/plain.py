@@ -17,13 +17,13 @@ import random
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from testbed.experiment import Scenario, parse
 from testbed.experiment.seeds import stream
 from testbed.faults import Crash, LinkDown, Loss, Pause, Reordering
 from testbed.fuzz import elements
-from testbed.fuzz.elements import Document, Members, Table
+from testbed.fuzz.elements import Aims, Document, Members, Table
 from testbed.fuzz.messages import script
 from testbed.fuzz.priorities import change_points
 from testbed.protocols import Protocol
@@ -34,26 +34,36 @@ SETTLE_MS = 300.0  # how long a protocol that never rests goes on after the last
 RETRIES = 40  # of the reliable channel: enough for the worst faults that are drawn
 
 
+class Origin(NamedTuple):
+    """What an experiment is drawn from, besides its protocol."""
+
+    seed: int
+    large: bool = False  # 9 to 32 processes
+    state: str | None = None  # faults strike where a process has just got into this state
+
+
 class Profile:
     """Draws experiments for one protocol, and knows which of them it promises to survive."""
 
     numbers: ClassVar[Mapping[str, tuple[float, ...]]] = {}
     """Of settings that are numbers: values with which much happens in a short run."""
 
-    def __init__(self, protocol: type[Protocol], state: str | None = None) -> None:
+    def __init__(self, protocol: type[Protocol]) -> None:
         self.protocol = protocol
-        self.state = state
-        self.aims = sorted({t.event for t in protocol.transitions if state in (None, t.next)})
+        self.aims = Aims()
 
-    def draw(self, seed: int, large: bool = False) -> Document:
-        """The experiment of a seed; a ``large`` one has more processes."""
-        protocol = self.protocol
-        rng = stream(seed, "fuzz", protocol.name)
+    def draw(self, origin: Origin) -> Document:
+        """The experiment of an origin."""
+        protocol, (seed, large, state) = self.protocol, origin
+        how = [*["large"] * large, *([] if state is None else [state])]
+        rng = stream(seed, "fuzz", protocol.name, *how)
+        rows = [row for row in protocol.transitions if state in (None, row.next)]
+        self.aims = Aims(sorted({row.event for row in rows}), 0.3 if state is None else 1.0)
         nodes = elements.size(rng, large)
         reliable = self.reliable(rng)
         groups = self.groups(nodes, rng)
         document: Document = {
-            "name": f"fuzz-{protocol.name}-{seed}",
+            "name": "-".join(["fuzz", protocol.name, str(seed), *how]).replace(" ", "-"),
             "seed": seed,
             "channel": {"model": "reliable", "retries": RETRIES} if reliable else "raw",
             "protocol": {"name": protocol.name, **self.settings(rng)},
@@ -125,6 +135,7 @@ class Profile:
         elif not protocol.needs_fifo(experiment.settings):
             kinds.append("reordering")
         drawn = elements.some_faults(kinds, network, rng)
+        drawn += elements.aimed_pauses(network, self.aims, rng)
         if reliable and rng.random() < 0.7:
             drawn.append(elements.loss(network, rng))
         if rng.random() < 0.3:

@@ -32,7 +32,6 @@ from testbed.workloads.script import ScriptedMessage
 LOSS_MOST = 0.05  # of the packets from one process to another, for an unlimited time
 DUPLICATION_MOST = 0.3
 MOST_PERIODS = 5  # faults other than light loss and crashes
-SCENES = ("mixed", "heal", "heal", "rejoin", "rejoin", "rejoin", "aimed")
 MOST_MOMENTS = 3
 MOST_RETURNS = 4
 
@@ -55,8 +54,10 @@ class Scenes:
 
     def draw(self) -> list[Table]:
         """The faults of one scene."""
-        scene = "aimed" if self.aims and self.rng.random() < 0.3 else self.rng.choice(SCENES)
-        drawn: list[Table] = getattr(self, f"_{scene}")()
+        scenes = [self._mixed, *[self._heal] * 2, *[self._rejoin] * 3, self._aimed]
+        if self.aims.events and self.rng.random() < self.aims.share:
+            scenes = [self._aimed]
+        drawn = self.rng.choice(scenes)()
         if self.rng.random() < 0.3:
             rate = rounded(self.rng.uniform(0, LOSS_MOST / self.diameter))
             drawn.append({"kind": "loss", "rate": rate})
