@@ -63,6 +63,7 @@ class FaultSchedule:
         self._links: defaultdict[Edge, list[LinkFault]] = defaultdict(list)
         self._down: Counter[tuple[str, int]] = Counter()
         self._graph, self._rng = graph, rng
+        self.triggered: list[tuple[Fault, int, int]] = []  # where and when
         for fault in faults:
             if fault.when is not None:
                 if fault.when.node not in (None, *graph):
@@ -99,6 +100,7 @@ class FaultSchedule:
             for entry in [entry for entry in waiting if entry[0] <= self._happened[watch]]:
                 waiting.remove(entry)
                 _, fault, target = entry
+                self.triggered.append((fault, node, now))
                 if (hit := fault.triggered_at(node)) is not fault:
                     target = hit.target(self._graph, self._rng)
                 self._push(now, True, hit, target)

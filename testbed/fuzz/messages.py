@@ -24,6 +24,7 @@ LENGTHS = (MOST_MESSAGES,) * 12 + (60,) * 3 + (200,)
 MOST_DELIVERIES = 2000  # messages × processes, of the long ones
 STYLES = ("some", "burst", "chain", "chain", "everybody", "one", "one")
 LONGEST_CHAIN = 8
+FAVOURITES = 5  # processes that are more often destinations than others
 
 
 def script(
@@ -59,8 +60,10 @@ class _Writer:
     def __post_init__(self) -> None:
         self.answering = self.rng.choice([0.0, 0.3, 0.7])
         few = self.rng.randint(1, min(3, self.nodes))
-        self.senders = self.rng.sample(range(self.nodes), self.rng.choice([few, self.nodes]))
-        self.answerer = self.rng.randrange(self.nodes)
+        self.favourites = self.rng.sample(range(self.nodes), min(FAVOURITES, self.nodes))
+        self.clique = self.rng.random() < 0.5  # the favourites talk among themselves
+        everybody = self.favourites if self.clique else range(self.nodes)
+        self.senders = self.rng.sample(everybody, min(len(everybody), self.rng.choice([few, 8])))
 
     def begin(self, at_ms: float, most: int) -> None:
         """A message at a time, with the answers to it, as long as there are not too many."""
@@ -89,7 +92,7 @@ class _Writer:
                 return []
             return rng.sample(range(self.nodes), rng.randint(1, min(2, self.nodes)))
         if self.style == "one":
-            return [self.answerer] if not depth else []
+            return self.favourites[:1] if not depth else []
         if self.style == "chain":
             return [rng.choice(there)] if depth < LONGEST_CHAIN else []
         if depth > (self.style == "everybody"):
@@ -103,9 +106,17 @@ class _Writer:
         return answer
 
     def _some(self) -> list[int]:
-        """A few processes, or any number of them."""
-        most = self.rng.choice([min(3, self.nodes), self.nodes])
-        return sorted(self.rng.sample(range(self.nodes), self.rng.randint(1, most)))
+        """A few processes, mostly the same ones, or any number of them."""
+        rng = self.rng
+        if self.clique:
+            few = rng.randint(1, min(3, len(self.favourites)))
+            return sorted(rng.sample(self.favourites, few))
+        if rng.random() < 0.3:
+            return sorted(rng.sample(range(self.nodes), rng.randint(1, self.nodes)))
+        often = {node for node in self.favourites if rng.random() < 0.5}
+        return sorted(
+            often.union(rng.sample(range(self.nodes), rng.randint(1, min(2, self.nodes))))
+        )
 
     def _destinations(self, number: int) -> list[int]:
         message = self.messages[number]

@@ -1,18 +1,19 @@
 """Makes an experiment that goes wrong as small as possible: delta debugging on its document.
 
 A change is kept if the same kind of violation still occurs: fewer messages (halves, quarters and so on
-down to single ones), fewer faults, fewer nodes, and default values for what is left; finally nothing
-that is left to chance, so that the other engines repeat it too. A smaller network has other delays, so
-some other seeds are tried for it as well. Shrinking ends when no change helps, or after ``TRIALS``.
+down to single ones), fewer faults, fewer nodes, and default values for what is left; times instead of
+triggers; finally nothing that is left to chance, so that the other engines repeat it too. A smaller
+network has other delays, so some other seeds are tried for it as well. Shrinking ends when no change
+helps, or after ``TRIALS``.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from copy import deepcopy
 from itertools import product
 from typing import Any
 
 from testbed.fuzz.elements import Document
-from testbed.fuzz.trial import attempt
+from testbed.fuzz.trial import Triggered, attempt
 from testbed.workloads.script import without
 
 TRIALS = 3000
@@ -38,9 +39,12 @@ class Shrinker:
         self.document = document
         self.wrong = wrong
         self.left = trials
+        self.triggered: tuple[Triggered, ...] = ()
 
     def shrink(self) -> Document:
         """Shrink the experiment, and return the smallest one found."""
+        if self.left > 0 and (trial := attempt(self.document)) is not None:
+            self.triggered = trial.triggered
         before = None
         while before != self.document and self.left > 0:
             before = self.document
@@ -54,6 +58,7 @@ class Shrinker:
                 plain_faults,
             ):
                 self._try_all(changes)
+            self._try_all(lambda document: faults_at_times(document, self.triggered))
             self._try_all(smaller_elsewhere)
             self._try_all(certain_faults)
         return self.document
@@ -79,7 +84,7 @@ class Shrinker:
         trial = attempt(changed)
         if trial is None or trial.wrong != self.wrong:
             return False
-        self.document = changed
+        self.document, self.triggered = changed, trial.triggered
         return True
 
 
@@ -192,6 +197,18 @@ def certain_faults(document: Document) -> Iterator[Document]:
                 yield _replaced(document, ("fault",), index, {**timeless, **while_})
 
 
+def faults_at_times(document: Document, triggered: Iterable[Triggered]) -> Iterator[Document]:
+    """Let a fault begin at the time and at the process of its trigger, just after it."""
+    for index, node, at in triggered:
+        fault = {k: v for k, v in document["fault"][index].items() if k != "when"}
+        fault["at_ms"] = (at // 1000 + 1) / 1000
+        if fault.get("node") == "same":
+            fault["node"] = node
+        if fault.get("nodes") == "same":
+            fault["nodes"] = [node]
+        yield _replaced(document, ("fault",), index, fault)
+
+
 def complete(nodes: int) -> dict[str, Any]:
     """A complete graph."""
     return {"model": "pure-random", "nodes": nodes, "edge_probability": 1.0}
@@ -216,26 +233,28 @@ def _without_node(document: Document, gone: int, topology: dict[str, Any]) -> Do
         line["node"] = moved(line["node"])
         if "to" in line:
             line["to"] = [moved(node) for node in line["to"] if node != gone]
-    faults = [fault for fault in document["fault"] if gone not in _nodes_of(fault)]
-    changed["fault"] = [_moved_fault(fault, moved) for fault in faults]
+    changed["fault"] = [
+        _moved_fault(fault, gone, moved)
+        for fault in document["fault"]
+        if gone not in _nodes_of(fault) and fault.get("nodes") != [gone]
+    ]
     changed["topology"] = topology
     for name, group in changed.get("groups", {}).get("members", {}).items():
         changed["groups"]["members"][name] = [moved(node) for node in group if node != gone]
     return changed
 
 
-def _nodes_of(fault: dict[str, Any]) -> set[int]:
-    named = {fault.get("node"), fault.get("when", {}).get("node"), *fault.get("link", ())}
-    return {node for node in named if node is not None}
+def _nodes_of(fault: dict[str, Any]) -> set[Any]:
+    """The nodes without which a fault has no meaning."""
+    return {fault.get("node"), fault.get("when", {}).get("node"), *fault.get("link", ())}
 
 
-def _moved_fault(fault: dict[str, Any], moved: Callable[[int], int]) -> dict[str, Any]:
+def _moved_fault(fault: dict[str, Any], gone: int, moved: Callable[[int], int]) -> dict[str, Any]:
     changed = deepcopy(fault)
-    if "node" in fault:
-        changed["node"] = moved(fault["node"])
-    if "when" in fault:
-        changed["when"]["node"] = moved(fault["when"]["node"])
+    for table in (changed, changed.get("when", {})):
+        if isinstance(table.get("node"), int):
+            table["node"] = moved(table["node"])
     for key in ("link", "nodes"):
-        if key in fault:
-            changed[key] = [moved(node) for node in fault[key]]
+        if isinstance(nodes := fault.get(key), list):
+            changed[key] = [moved(node) for node in nodes if node != gone]
     return changed

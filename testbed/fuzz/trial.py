@@ -25,6 +25,14 @@ DELIVERIES_MOST = 4  # times the deliveries that can be due: a run with more cou
 UNFINISHED = {"loss", "gap"}  # violations that prove nothing about a run that was stopped
 
 
+class Triggered(NamedTuple):
+    """Which fault of the experiment was triggered, at which node and when."""
+
+    fault: int
+    node: int
+    at: int
+
+
 class Trial(NamedTuple):
     """The outcome of an experiment; ``wrong`` is a kind of violation, or one of these:
 
@@ -39,6 +47,7 @@ class Trial(NamedTuple):
     deliveries: int
     faults: int
     reached: frozenset[Transition] = frozenset()  # of the protocol's table of states
+    triggered: tuple[Triggered, ...] = ()
 
 
 class MemoryLog(Log):
@@ -117,7 +126,15 @@ def _attempt(scenario: Scenario, profile: Profile) -> Trial:
         wrong, sentence = _unrepaired(repair_ms, simulation, log.events)
     rows = frozenset(reached(experiment.protocol, log.events))
     faults = len(experiment.faults)
-    return Trial(wrong, sentence, verdict.messages, verdict.deliveries, faults, rows)
+    triggered = _triggered(simulation)
+    return Trial(wrong, sentence, verdict.messages, verdict.deliveries, faults, rows, triggered)
+
+
+def _triggered(simulation: Simulation) -> tuple[Triggered, ...]:
+    faults = simulation.scenario.experiment.faults
+    numbers = {id(fault): number for number, fault in enumerate(faults)}
+    found = simulation.faults.schedule.triggered if simulation.faults else []
+    return tuple(Triggered(numbers[id(fault)], node, at) for fault, node, at in found)
 
 
 def _judge(verdict: Verdict, endless: bool) -> tuple[str | None, str]:

@@ -71,7 +71,7 @@ def test_faults_are_aimed_at_the_events_of_a_protocol_that_tells_them(
 ) -> None:
     rows = (Transition("open", "flush", "frozen"), Transition("frozen", "view", "open"))
     monkeypatch.setattr(DAISY, "transitions", rows)
-    drawn = [draw(DAISY, seed)["fault"] for seed in range(1, 61)]
+    drawn = [draw(DAISY, seed)["fault"] for seed in range(1, 121)]
     aimed = [f for faults in drawn for f in faults if "event" in f.get("when", {})]
     assert {f["when"]["event"] for f in aimed} == {"flush", "view"}
     assert any(f.get("node") == "same" for f in aimed)

@@ -27,6 +27,8 @@ The daisy has limits, which all trials respect (``promised``):
 """
 
 import random
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import networkx as nx
@@ -48,6 +50,7 @@ from testbed.faults import (
 )
 from testbed.fuzz import elements
 from testbed.fuzz.elements import Document, Table, rounded
+from testbed.fuzz.messages import FAVOURITES
 from testbed.fuzz.priorities import change_points
 from testbed.fuzz.profiles.plain import Profile, resolved
 from testbed.fuzz.profiles.scenes import DUPLICATION_MOST, LOSS_MOST, Scenes, near_faults
@@ -112,7 +115,7 @@ class MembersProfile(Profile):
         span = _end_ms(scenario.experiment) + rng.choice([0, s.patience_ms, s.grace_ms])
         workload = scenario.experiment.workload
         assert isinstance(workload, Script)
-        actors = sorted({line["node"] for line in workload.send if "answers" in line})
+        actors = _busiest(workload.send)
         drawn = Scenes(s, scenario.network, span, self.aims, actors, rng).draw()
         if rng.random() < 0.5:
             steps = len(workload.send) * scenario.network.processes
@@ -184,6 +187,8 @@ def _settings(network: Network, rng: random.Random) -> Table:
         "ack_ms": rng.choice([0.0, 1.0, 5.0]),
     }
     drawn |= dict(rng.choice(VARIANTS))
+    if drawn["levels"] > 1:  # there should be several groups
+        drawn["group_size"] = min(drawn["group_size"], max(1, network.processes // 2))
     if drawn["early"]:
         drawn["levels"] = 2
     if drawn["levels"] > 1 and drawn["safe"] and drawn["inside"] == "all" and rng.random() < 0.5:
@@ -193,6 +198,13 @@ def _settings(network: Network, rng: random.Random) -> Table:
         if how != "split":
             drawn["merge_below"] = rng.randint(2, 4)
     return drawn
+
+
+def _busiest(send: Sequence[ScriptedMessage]) -> list[int]:
+    """Those that the most messages are addressed to by name, and that answer the most."""
+    named = Counter(node for line in send for node in line.get("to", ()))
+    named.update(line["node"] for line in send if "answers" in line)
+    return [node for node, _ in named.most_common(FAVOURITES)]
 
 
 def _channel(settings: Any, rng: random.Random) -> Table | str:

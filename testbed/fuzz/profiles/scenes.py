@@ -44,7 +44,7 @@ class Scenes:
     network: Network
     span_ms: float  # in which they begin
     aims: Aims
-    actors: Sequence[int]  # who answers: faults of these are the most interesting ones
+    actors: Sequence[int]  # who gets and answers the most: faults of these matter the most
     rng: random.Random
 
     @property
@@ -80,8 +80,9 @@ class Scenes:
 
     def _rejoin(self) -> list[Table]:
         rng, s = self.rng, self.settings
-        crashed, *others = rng.sample(self._nodes, min(3, len(self._nodes)))
-        others[:1] = [node] if (node := self._actor()) != crashed else []
+        crashed = self._actor()
+        away = dict.fromkeys([self._actor(), rng.choice(self._nodes)])
+        others = [node for node in away if node != crashed]
         at = self._upto(self.span_ms)
         drawn: list[Table] = [{"kind": "crash", "node": crashed, "at_ms": at}]
         if rng.random() < 0.2:
@@ -110,6 +111,7 @@ class Scenes:
         few = {self._actor(), *rng.sample(nodes, rng.randint(0, min(2, len(nodes) - 2)))}
         return rng.choice(
             [
+                {"kind": "partition", "nodes": [self._actor()]},
                 {"kind": "partition", "nodes": sorted(few)},
                 {"kind": "pause", "node": self._actor()},
                 {"kind": "link-down", "link": any_link(self.network, rng)},
@@ -150,7 +152,7 @@ class Scenes:
         return crash
 
     def _actor(self) -> int:
-        if self.actors and self.rng.random() < 0.5:
+        if self.actors and self.rng.random() < 0.8:
             return self.rng.choice(self.actors)
         return self.rng.choice(self._nodes)
 
