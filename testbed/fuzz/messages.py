@@ -23,7 +23,7 @@ MOST_MESSAGES = 24  # of most scripts
 LENGTHS = (MOST_MESSAGES,) * 12 + (60,) * 3 + (200,)
 MOST_DELIVERIES = 2000  # messages × processes, of the long ones
 STYLES = ("some", "burst", "chain", "chain", "everybody", "one", "one")
-LONGEST_CHAIN = 8
+CHAINS = (2, 3, 4, 8)
 FAVOURITES = 5  # processes that are more often destinations than others
 
 
@@ -59,9 +59,10 @@ class _Writer:
 
     def __post_init__(self) -> None:
         self.answering = self.rng.choice([0.0, 0.3, 0.7])
+        self.longest = self.rng.choice(CHAINS)
         few = self.rng.randint(1, min(3, self.nodes))
         self.favourites = self.rng.sample(range(self.nodes), min(FAVOURITES, self.nodes))
-        self.clique = self.rng.random() < 0.5  # the favourites talk among themselves
+        self.clique = self.rng.random() < 0.4  # the favourites talk among themselves
         everybody = self.favourites if self.clique else range(self.nodes)
         self.senders = self.rng.sample(everybody, min(len(everybody), self.rng.choice([few, 8])))
 
@@ -94,7 +95,7 @@ class _Writer:
         if self.style == "one":
             return self.favourites[:1] if not depth else []
         if self.style == "chain":
-            return [rng.choice(there)] if depth < LONGEST_CHAIN else []
+            return [rng.choice(there)] if depth < self.longest else []
         if depth > (self.style == "everybody"):
             return []
         return [node for node in there if self.style == "everybody" or rng.random() < 0.8]

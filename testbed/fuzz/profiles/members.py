@@ -29,7 +29,7 @@ The daisy has limits, which all trials respect (``promised``):
 import random
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import networkx as nx
 from typing_extensions import override
@@ -61,6 +61,7 @@ HEARTBEATS_MS = (10.0, 20.0)
 DELAYS_MS: tuple[Any, ...] = (0.0, 1.0, [0.0, 1.0], [0.0, 5.0])
 RATES_MBIT: tuple[Any, ...] = (10.0, 1000.0, [10.0, 100.0])
 TIME_FACTORS = (1, 5, 25)
+REDRAWS = 4  # of faults beyond the limits, before some of them are left out
 CHANNEL_RETRIES = 100  # longer than any fault lasts
 DEFAULT: Table = {"safe": True, "early": False, "inside": "all"}
 VARIANTS: tuple[Table, ...] = (
@@ -75,7 +76,9 @@ VARIANTS: tuple[Table, ...] = (
 
 
 class MembersProfile(Profile):
-    """Draws settings, messages and faults for the daisy."""
+    """Draws settings, messages and faults for the daisy, mostly with several groups."""
+
+    least: ClassVar[tuple[int, ...]] = (2, 5, 5)
 
     @override
     def reliable(self, rng: random.Random) -> bool:
@@ -100,7 +103,10 @@ class MembersProfile(Profile):
         scenario = resolved(document)
         workload["settle_ms"] = self.repair_ms(scenario.experiment.settings)
         document["channel"] = _channel(scenario.experiment.settings, rng)
-        document["fault"] = self.faults(scenario, rng)
+        for _ in range(REDRAWS):
+            document["fault"] = self.faults(scenario, rng)
+            if self.promised(resolved(document)):
+                break
         while not self.promised(scenario := resolved(document)):
             document["fault"].remove(rng.choice(document["fault"]))
         settings = scenario.experiment.settings
@@ -180,7 +186,7 @@ def _settings(network: Network, rng: random.Random) -> Table:
     patience = max(rng.choice([3.5, 5, 10]) * heartbeat, _least_patience_ms(network, heartbeat))
     drawn: Table = {
         "group_size": rng.choice([1, 2, 2, 3, 3, 4, 5]),
-        "levels": rng.choice([1, 2, 2, 3, 4]),
+        "levels": rng.choice([1, 2, 2, 2, 3, 4]),
         "heartbeat_ms": heartbeat,
         "patience_ms": rounded(patience),
         "grace_ms": rounded(rng.choice([2, 3]) * patience),
@@ -191,7 +197,7 @@ def _settings(network: Network, rng: random.Random) -> Table:
         drawn["group_size"] = min(drawn["group_size"], max(1, network.processes // 2))
     if drawn["early"]:
         drawn["levels"] = 2
-    if drawn["levels"] > 1 and drawn["safe"] and drawn["inside"] == "all" and rng.random() < 0.5:
+    if drawn["levels"] > 1 and drawn["safe"] and drawn["inside"] == "all" and rng.random() < 0.4:
         how = rng.choice(["split", "merge", "both"])
         if how != "merge":
             drawn["split_above"] = rng.randint(2, 5)

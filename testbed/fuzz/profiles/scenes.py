@@ -179,8 +179,10 @@ def near_faults(
     send: list[ScriptedMessage], faults: list[Table], settings: Any, rng: random.Random
 ) -> list[ScriptedMessage]:
     """The same messages, most of them sent near a few moments of these faults."""
-    moments = [_moment(fault, settings, rng) for fault in faults if "at_ms" in fault]
-    if not moments or rng.random() < 0.3:
+    timed = [fault for fault in faults if "at_ms" in fault]
+    away = [fault for fault in timed if "for_ms" in fault]
+    moments = [_moment(fault, settings, rng) for fault in away or timed]
+    if not moments or rng.random() < 0.15:
         return send
     chosen = rng.sample(moments, rng.randint(1, min(MOST_MOMENTS, len(moments))))
     width = rng.choice([0.1, 1.0, 5.0]) * settings.heartbeat_ms
@@ -198,4 +200,4 @@ def _moment(fault: Table, settings: Any, rng: random.Random) -> float:
     """When much may happen on account of a fault."""
     begins, lasts = float(fault["at_ms"]), float(fault.get("for_ms", settings.grace_ms))
     later = rng.choice([0.0, lasts, lasts, settings.patience_ms, settings.grace_ms])
-    return begins + float(rng.choice([later, rng.uniform(0, lasts)]))
+    return begins + float(rng.choice([later, *[rng.uniform(0, lasts)] * 2]))
