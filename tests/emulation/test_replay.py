@@ -11,9 +11,7 @@ pytestmark = pytest.mark.emulation
 
 
 @pytest.mark.parametrize("protocol", ["broken-no-rescan", "broken-echo"])
-def test_a_counter_example_is_repeated(
-    protocol: str, tmp_path: Path, testbed: CommandLine
-) -> None:
+def test_a_counter_example_is_repeated(protocol: str, tmp_path: Path, testbed: CommandLine) -> None:
     """One that waits for good, and one that would never come to an end."""
     tally = try_batch(Batch(protocol, tuple(map(Origin, range(1, 21)))))
     example = shrunk(protocol, tally.first_wrong)

@@ -16,7 +16,7 @@ from testbed.faults import Condition, Crash, Fault, FaultSchedule, Partition, Pa
 from testbed.protocols import Transition
 from testbed.protocols.cluster import Cluster
 from testbed.protocols.overlay import Overlay
-from tests.engines.simulate.test_faults import Scribe, experiment, judged, simulate
+from tests.engines.simulate.test_faults import Scribe, experiment, judged
 from tests.engines.simulate.test_simulator import MS
 
 
@@ -74,7 +74,7 @@ def test_a_crash_by_trigger_comes_right_after_an_event_of_the_protocol(node: int
 
 def test_an_event_that_a_protocol_never_logs_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     crash = {"kind": "crash", "node": 1, "when": {"event": "fluhs"}}
-    simulate(experiment("overlay", fault=[crash]))  # which says nothing of its events
+    judged(experiment("overlay", fault=[crash]))  # which says nothing of its events
     monkeypatch.setattr(Overlay, "transitions", (Transition("open", "flush", "frozen"),))
     with pytest.raises(UserError, match="overlay logs no event 'fluhs'; it logs flush"):
-        simulate(experiment("overlay", fault=[crash]))
+        judged(experiment("overlay", fault=[crash]))
