@@ -12,7 +12,7 @@ from copy import deepcopy
 from itertools import product
 from typing import Any
 
-from testbed.fuzz.elements import Document
+from testbed.fuzz.elements import SMALL, Document
 from testbed.fuzz.trial import Triggered, attempt
 from testbed.workloads.script import without
 
@@ -48,6 +48,8 @@ class Shrinker:
         before = None
         while before != self.document and self.left > 0:
             before = self.document
+            if nodes_of(self.document) > SMALL:  # first, as long as many messages may go wrong
+                self._try_all(fewer_nodes_elsewhere)
             self._fewer_messages()
             for changes in (
                 fewer_faults,
@@ -103,14 +105,25 @@ def fewer_faults(document: Document) -> Iterator[Document]:
 
 
 def fewer_nodes(document: Document) -> Iterator[Document]:
-    """Drop one of the nodes and all that names it; as a complete graph, if need be."""
-    topology = document["topology"]
-    nodes = topology.get("nodes") or topology["rows"] * topology["columns"]
-    for gone in reversed(range(nodes)):
-        tables = [complete(nodes - 1)]
+    """Drop nodes and all that names them, half of them or fewer; as a complete graph, if need be."""
+    topology, nodes = document["topology"], nodes_of(document)
+    size = max(1, nodes // 2)
+    while size:
+        tables = [complete(nodes - size)]
         if "nodes" in topology:
-            tables.insert(0, {**topology, "nodes": nodes - 1})
-        yield from (_without_node(document, gone, table) for table in tables)
+            tables.insert(0, {**topology, "nodes": nodes - size})
+        for last in range(nodes, size - 1, -size):
+            fewer = document
+            for gone in reversed(range(last - size, last)):
+                fewer = _without_node(fewer, gone)
+            yield from ({**fewer, "topology": table} for table in tables)
+        size //= 2
+
+
+def fewer_nodes_elsewhere(document: Document) -> Iterator[Document]:
+    """Drop nodes, and try other seeds."""
+    for changed in fewer_nodes(document):
+        yield from ({**changed, "seed": seed} for seed in (document["seed"], *OTHER_SEEDS))
 
 
 def fewer_groups(document: Document) -> Iterator[Document]:
@@ -127,7 +140,7 @@ def fewer_groups(document: Document) -> Iterator[Document]:
 
 
 def smaller_elsewhere(document: Document) -> Iterator[Document]:
-    """Drop a node, a message or a fault, and try links with other delays."""
+    """Drop nodes, a message or a fault, and try other seeds, with the same links or varied ones."""
     messages = range(len(document["workload"]["send"]))
     if document["fault"]:
         for seed in SEEDS_WITHOUT_FAULTS:
@@ -137,6 +150,8 @@ def smaller_elsewhere(document: Document) -> Iterator[Document]:
     for seed in OTHER_SEEDS:
         for changed in smaller:
             yield {**changed, "seed": seed, "links": VARIED}
+            if document["links"] != VARIED:
+                yield {**changed, "seed": seed}
 
 
 def plain_values(document: Document) -> Iterator[Document]:
@@ -209,6 +224,12 @@ def faults_at_times(document: Document, triggered: Iterable[Triggered]) -> Itera
         yield _replaced(document, ("fault",), index, fault)
 
 
+def nodes_of(document: Document) -> int:
+    """How many nodes an experiment has."""
+    topology = document["topology"]
+    return int(topology.get("nodes") or topology["rows"] * topology["columns"])
+
+
 def complete(nodes: int) -> dict[str, Any]:
     """A complete graph."""
     return {"model": "pure-random", "nodes": nodes, "edge_probability": 1.0}
@@ -223,7 +244,7 @@ def _replaced(document: Document, path: tuple[str, ...], index: int, value: Any)
     return changed
 
 
-def _without_node(document: Document, gone: int, topology: dict[str, Any]) -> Document:
+def _without_node(document: Document, gone: int) -> Document:
     def moved(node: int) -> int:
         return node - (node > gone)
 
@@ -238,7 +259,6 @@ def _without_node(document: Document, gone: int, topology: dict[str, Any]) -> Do
         for fault in document["fault"]
         if gone not in _nodes_of(fault) and fault.get("nodes") != [gone]
     ]
-    changed["topology"] = topology
     for name, group in changed.get("groups", {}).get("members", {}).items():
         changed["groups"]["members"][name] = [moved(node) for node in group if node != gone]
     return changed
