@@ -82,6 +82,25 @@ class MemoryLog(Log):
             self.events[node].append(Event(event, t=t))
 
 
+class Eager(Application):
+    """Answers every message inside its delivery, and the answers too, down to a depth.
+
+    Messages begin with their depth, which is 0 where nobody says otherwise.
+    """
+
+    def __init__(self, depth: int, audience: Callable[[int], Destinations] = lambda node: None):
+        self.depth, self.draw = depth, audience
+
+    @override
+    def answer(self, node: int, message: Message, processes: int) -> bytes | None:
+        depth = message.payload[0]
+        return bytes([depth + 1, *bytes(7)]) if depth < self.depth else None
+
+    @override
+    def audience(self, node: int, message: Message, groups: Groups) -> Destinations:
+        return self.draw(node)
+
+
 class World(Runtime, Application, Generic[P]):
     """Processes of one protocol, joined by a channel for each ordered pair; time is virtual."""
 

@@ -13,7 +13,8 @@ from rich.console import Console
 from testbed.commands.protocols import find_protocol
 from testbed.commands.terminal import console, new_table, print_json, progress_bar
 from testbed.errors import UserError
-from testbed.fuzz import Batch, Example, Tally, batches, shrunk, try_batch, write_example
+from testbed.fuzz import Batch, Example, Tally, batches, rounds, shrunk, try_batch, write_example
+from testbed.fuzz.coverage import states
 from testbed.protocols import PROTOCOLS
 from testbed.protocols.broken import BROKEN
 
@@ -23,8 +24,9 @@ def add_parser(commands: Any) -> None:
     parser: argparse.ArgumentParser = commands.add_parser(
         "fuzz",
         help="try protocols on random networks with random faults",
-        description="Draw from each seed a small network, messages and answers, and faults that a "
-        "protocol promises to survive; simulate it, and let the oracle judge it. For each protocol "
+        description="Draw from each seed a network, mostly a small one, messages and answers, and "
+        "faults that a protocol promises to survive; simulate it, and let the oracle judge it. Of a "
+        "protocol with a table of states, say what was reached of it. For each protocol "
         "that fails, the first failure is made as small as possible and written as an experiment "
         "file, which `testbed run` repeats exactly. Exit status: 0 nothing went wrong, "
         "1 something did, 2 it could not be tried.",
@@ -41,6 +43,11 @@ def add_parser(commands: Any) -> None:
         "--seeds", type=int, default=200, help="number of seeds for each protocol (default: 200)"
     )
     parser.add_argument("--first-seed", type=int, default=1, help="the first of them (default: 1)")
+    parser.add_argument(
+        "--large",
+        action="store_true",
+        help="draw only systems of 9 to 32 processes (default: mostly small ones)",
+    )
     parser.add_argument(
         "--master",
         help="try the seeds with Spark, on local[*], all cores here, or on a cluster (default: in "
@@ -67,14 +74,16 @@ def command(options: argparse.Namespace) -> int:
     tallies = {name: Tally(name) for name in names}
     examples: dict[str, tuple[Path, Example]] = {}
     with progress_bar("fuzz") as progress:
-        work = list(batches(names, seeds))
-        with closing(_try(work, options.master)) as results:
-            for done, tally in enumerate(results, 1):
-                tallies[tally.protocol].add(tally)
-                progress("seeds", done, len(work))
+        for part in rounds(names, seeds):
+            work = list(batches(tallies.values(), part, options.large))
+            with closing(_try(work, options.master)) as results:
+                for tally in results:
+                    tallies[tally.protocol].add(tally)
+                    tried = sum(tally.seeds for tally in tallies.values())
+                    progress("seeds", tried, len(names) * len(seeds))
         wrong = [tally for tally in tallies.values() if tally.wrong]
         for done, tally in enumerate(wrong, 1):
-            example = shrunk(tally.protocol, min(tally.wrong))
+            example = shrunk(tally.protocol, tally.first_wrong)
             examples[tally.protocol] = write_example(example, options.runs / "fuzz"), example
             progress("shrinking", done, len(wrong))
     if options.json:
@@ -102,11 +111,26 @@ def show(tallies: list[Tally], examples: dict[str, tuple[Path, Example]], out: C
         table.add_row(tally.protocol, *(f"{figure:,}" for figure in figures))
     out.print(table)
     for tally in tallies:
+        if tally.table:
+            show_coverage(tally, out)
+    for tally in tallies:
         if tally.protocol in examples:
             path, example = examples[tally.protocol]
-            out.print(f"\n[bold red]{tally.protocol}[/], seed {min(tally.wrong)}: ", end="")
+            out.print(f"\n[bold red]{tally.protocol}[/], seed {tally.first_wrong.seed}: ", end="")
             out.print(example.trial.sentence, markup=False, soft_wrap=True)
             out.print(f"  repeat: testbed run {path} --no-digest", soft_wrap=True)
+
+
+def show_coverage(tally: Tally, out: Console) -> None:
+    """How many states and transitions of a protocol's table were reached, and which were not."""
+    missing = tally.coverage.missing(tally.table)
+    out.print(
+        f"{tally.protocol}: {len(states(tally.coverage))} of {len(states(tally.table))} states and "
+        f"{len(tally.table) - len(missing)} of {len(tally.table)} transitions reached"
+        + ("; not reached:" if missing else "")
+    )
+    for state, event, after in missing:
+        out.print(f"  {state}, {event} → {after}", markup=False)
 
 
 def to_json(tally: Tally, found: tuple[Path, Example] | None) -> dict[str, Any]:
@@ -117,14 +141,20 @@ def to_json(tally: Tally, found: tuple[Path, Example] | None) -> dict[str, Any]:
         "messages": tally.messages,
         "deliveries": tally.deliveries,
         "faults": tally.faults,
-        "wrong": {str(seed): kind for seed, kind in sorted(tally.wrong.items())},
+        "wrong": {
+            str(origin.seed): kind
+            for origin, kind in sorted(tally.wrong.items(), key=lambda found: found[0].seed)
+        },
+        "transitions": len(tally.table),
+        "not_reached": [list(row) for row in tally.coverage.missing(tally.table)],
         "example": None,
     }
     if found is not None:
         path, example = found
         result["example"] = {
             "file": str(path),
-            "seed": min(tally.wrong),
+            "seed": tally.first_wrong.seed,
+            "aimed_at": tally.first_wrong.state,
             "kind": example.trial.wrong,
             "sentence": example.trial.sentence,
         }

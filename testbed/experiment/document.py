@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal, get_args, get_type_hints
 
 import tomli_w
 from pydantic import TypeAdapter, ValidationError
@@ -278,7 +278,7 @@ def _sentence(cls: Any, problem: Any, where: str) -> str:
     table = f"[{where}]" if where else "the file"
     match problem["type"]:
         case "unexpected_keyword_argument" | "extra_forbidden":
-            known = [f.name for f in dataclasses.fields(cls)]
+            known = [f.name for f in dataclasses.fields(_inner(cls, path[:-1]))]
             close = difflib.get_close_matches(path[-1], known, 1)
             hint = f"did you mean {close[0]!r}?" if close else f"known are {_list(known)}"
             return f"{table} has an unknown key {path[-1]!r}; {hint}"
@@ -293,6 +293,14 @@ def _sentence(cls: Any, problem: Any, where: str) -> str:
                 text if len(text := repr(value)) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
             )
             return f"{key} = {shown}: {should[0].lower()}{should[1:]}{_sweep_hint(value)}"
+
+
+def _inner(cls: Any, path: Sequence[str]) -> Any:
+    """The dataclass of a table within a table, as far as the types tell."""
+    for key in path:
+        kind = get_type_hints(cls).get(key)
+        cls = next((k for k in (kind, *get_args(kind)) if dataclasses.is_dataclass(k)), cls)
+    return cls
 
 
 def _choice(file: Path, key: str, value: object, known: Sequence[str]) -> UserError:
@@ -311,4 +319,6 @@ def _list(names: Any) -> str:
 
 def _plain(instance: Any) -> dict[str, Any]:
     """A dataclass as TOML can say it, which has no word for None."""
-    return {k: v for k, v in dataclasses.asdict(instance).items() if v is not None}
+    return dataclasses.asdict(
+        instance, dict_factory=lambda items: {k: v for k, v in items if v is not None}
+    )

@@ -101,6 +101,7 @@ def _check_fit(experiment: Experiment, network: Network) -> None:
                     f"{experiment.origin}: fault: {protocol.name} has no members, so nobody can "
                     f"{fault.kind}"
                 )
+    _check_triggers(experiment)
     if protocol.needs_groups and not network.groups:
         raise UserError(
             f"{experiment.origin}: {protocol.name} sends every message to a group, so the "
@@ -114,6 +115,18 @@ def _check_fit(experiment: Experiment, network: Network) -> None:
             f"{experiment.origin}: {protocol.name} sends every message to everybody, and this "
             f"workload sends to some; {', '.join(takers)} can do that"
         )
+
+
+def _check_triggers(experiment: Experiment) -> None:
+    """See that a protocol that tells its events beforehand has those that faults wait for."""
+    events = list(dict.fromkeys(row.event for row in experiment.protocol.transitions))
+    for fault in experiment.faults:
+        event = fault.when and fault.when.event
+        if events and event is not None and event not in events:
+            raise UserError(
+                f"{experiment.origin}: fault: {experiment.protocol.name} logs no event {event!r}; "
+                f"it logs {', '.join(events)}"
+            )
 
 
 def _check_groups(scenario: Scenario) -> None:

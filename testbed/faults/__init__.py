@@ -1,6 +1,7 @@
 """Faults by name, and the schedule by which an engine begins and ends each."""
 
 from testbed.faults.kinds import (
+    DELIVERY,
     FAULTS,
     Condition,
     Crash,
@@ -10,15 +11,19 @@ from testbed.faults.kinds import (
     Leave,
     LinkDown,
     Loss,
+    NodeFault,
+    Partition,
     Pause,
     RatedFault,
     Reordering,
     Slow,
     Trigger,
+    Watch,
 )
 from testbed.faults.schedule import Actuator, FaultSchedule
 
 __all__ = [
+    "DELIVERY",
     "FAULTS",
     "Actuator",
     "Condition",
@@ -30,9 +35,12 @@ __all__ = [
     "Leave",
     "LinkDown",
     "Loss",
+    "NodeFault",
+    "Partition",
     "Pause",
     "RatedFault",
     "Reordering",
     "Slow",
     "Trigger",
+    "Watch",
 ]

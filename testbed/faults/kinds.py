@@ -14,6 +14,11 @@
     when = { node = 3, delivered = 10 }    # instead of at_ms: a trigger
 
     [[fault]]
+    kind = "crash"
+    node = "same"                          # the process at which the trigger's event happens
+    when = { event = "flush", count = 2 }  # the second time that any process logs this event
+
+    [[fault]]
     kind = "link-down"
     per_s = 4              # at random: 4 a second on average, each on a link drawn from the seed
     for_ms = 20
@@ -27,8 +32,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, NamedTuple
 
 import networkx as nx
 from typing_extensions import override
@@ -36,6 +41,8 @@ from typing_extensions import override
 from testbed.protocols import NS_PER_MS
 
 Edge = tuple[int, int]  # the nodes of a link, the smaller first
+DELIVERY = "deliver"  # the event that ``delivered`` counts
+Same = Literal["same"]  # the process at which the event of a fault's trigger happens
 
 
 class Condition(NamedTuple):
@@ -56,12 +63,43 @@ class Target(NamedTuple):
     node: int = -1
 
 
+class Watch(NamedTuple):
+    """Events of a name in the log of a node, or of any."""
+
+    node: int | None
+    event: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Trigger:
-    """The moment at which a node has delivered a number of messages."""
+    """The moment at which a node has delivered a number of messages, or its protocol has logged an
+    event of its own ``count`` times, both since the start of the run.
 
-    node: int
-    delivered: int
+    Without a node all nodes are counted together.
+    """
+
+    node: int | None = None
+    delivered: int | None = None
+    event: str | None = None
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        if (self.delivered is None) == (self.event is None):
+            raise ValueError("when needs either delivered or event")
+        if self.delivered is not None and self.count != 1:
+            raise ValueError("in when, count is for an event; delivered is a number itself")
+        if self.times < 1:
+            raise ValueError(f"in when, a number of times must be at least 1, not {self.times}")
+
+    @property
+    def watch(self) -> Watch:
+        """What is counted."""
+        return Watch(self.node, self.event or DELIVERY)
+
+    @property
+    def times(self) -> int:
+        """How often it must happen."""
+        return self.count if self.delivered is None else self.delivered
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +133,10 @@ class Fault:
     def target(self, graph: nx.Graph[int], rng: random.Random) -> Target:
         """What it affects; what the file leaves open is drawn."""
         raise NotImplementedError
+
+    def triggered_at(self, node: int) -> Fault:
+        """The same fault, of this process if it is to be the one at which its trigger happens."""
+        return self
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,15 +241,24 @@ class LinkDown(LinkFault):
 
 @dataclass(frozen=True, kw_only=True)
 class Partition(LinkDown):
-    """All links between these nodes and the rest are down."""
+    """All links between these nodes and the rest are down; "same" cuts off one process."""
 
-    nodes: tuple[int, ...]
+    nodes: tuple[int, ...] | Same
 
     kind: ClassVar[str] = "partition"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.nodes == "same" and self.when is None:
+            raise ValueError('nodes = "same" needs when: it is the process at which that happens')
+
+    @override
+    def triggered_at(self, node: int) -> Fault:
+        return replace(self, nodes=(node,)) if self.nodes == "same" else self
+
     @override
     def target(self, graph: nx.Graph[int], rng: random.Random) -> Target:
-        inside = set(self.nodes)
+        inside = set() if self.nodes == "same" else set(self.nodes)
         if strangers := sorted(inside - set(graph.nodes)):
             raise ValueError(f"there is no node {strangers[0]}")
         crossing = (
@@ -220,15 +271,23 @@ class Partition(LinkDown):
 class NodeFault(Fault):
     """A fault of one process; with ``per_s`` each time of one drawn at random."""
 
-    node: int | None = None
+    node: int | Same | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.node is None and self.per_s is None:
             raise ValueError(f"a {self.kind} needs a node, or per_s to have them drawn")
+        if self.node == "same" and self.when is None:
+            raise ValueError('node = "same" needs when: it is the process at which that happens')
+
+    @override
+    def triggered_at(self, node: int) -> Fault:
+        return replace(self, node=node) if self.node == "same" else self
 
     @override
     def target(self, graph: nx.Graph[int], rng: random.Random) -> Target:
+        if self.node == "same":
+            return Target()
         node = rng.choice(sorted(graph.nodes)) if self.node is None else self.node
         if node not in graph:
             raise ValueError(f"there is no node {node}")

@@ -20,6 +20,7 @@ from testbed.faults.kinds import (
     LinkFault,
     Pause,
     Target,
+    Watch,
 )
 from testbed.protocols import NS_PER_MS
 
@@ -57,15 +58,18 @@ class FaultSchedule:
     ) -> None:
         self._due: list[tuple[int, int, bool, Fault, Target]] = []  # (when, order, begins, …)
         self._entries = 0
-        self._triggers: defaultdict[int, list[tuple[int, Fault, Target]]] = defaultdict(list)
+        self._triggers: defaultdict[Watch, list[tuple[int, Fault, Target]]] = defaultdict(list)
+        self._happened: Counter[Watch] = Counter()
         self._links: defaultdict[Edge, list[LinkFault]] = defaultdict(list)
         self._down: Counter[tuple[str, int]] = Counter()
+        self._graph, self._rng = graph, rng
+        self.triggered: list[tuple[Fault, int, int]] = []  # where and when
         for fault in faults:
             if fault.when is not None:
-                if fault.when.node not in graph:
+                if fault.when.node not in (None, *graph):
                     raise ValueError(f"there is no node {fault.when.node}")
-                entry = (fault.when.delivered, fault, fault.target(graph, rng))
-                self._triggers[fault.when.node].append(entry)
+                entry = (fault.when.times, fault, fault.target(graph, rng))
+                self._triggers[fault.when.watch].append(entry)
                 continue
             for at in fault.begins(duration, rng):
                 self._push(at, True, fault, fault.target(graph, rng))
@@ -74,8 +78,8 @@ class FaultSchedule:
         """When the next fault begins or ends, as far as is known."""
         return self._due[0][0] if self._due else None
 
-    def awaited(self) -> frozenset[int]:
-        """The nodes whose deliveries may still trigger a fault."""
+    def awaited(self) -> frozenset[Watch]:
+        """The events that may still trigger a fault."""
         return frozenset(self._triggers)
 
     def advance(self, now: int, actuator: Actuator) -> None:
@@ -86,14 +90,22 @@ class FaultSchedule:
             if begins and fault.for_ms is not None:
                 self._push(at + round(fault.for_ms * NS_PER_MS), False, fault, target)
 
-    def delivered(self, node: int, count: int, now: int) -> None:
-        """Make the faults due that are triggered now that a node has delivered ``count`` messages."""
-        waiting = self._triggers.get(node, [])
-        for entry in [entry for entry in waiting if entry[0] <= count]:
-            waiting.remove(entry)
-            self._push(now, True, *entry[1:])
-        if not waiting:
-            self._triggers.pop(node, None)
+    def happened(self, node: int, event: str, now: int) -> None:
+        """Count an event of a node, and make the faults due that it triggers."""
+        for watch in (Watch(node, event), Watch(None, event)):
+            if watch not in self._triggers:
+                continue
+            self._happened[watch] += 1
+            waiting = self._triggers[watch]
+            for entry in [entry for entry in waiting if entry[0] <= self._happened[watch]]:
+                waiting.remove(entry)
+                _, fault, target = entry
+                self.triggered.append((fault, node, now))
+                if (hit := fault.triggered_at(node)) is not fault:
+                    target = hit.target(self._graph, self._rng)
+                self._push(now, True, hit, target)
+            if not waiting:
+                del self._triggers[watch]
 
     def _push(self, at: int, begins: bool, fault: Fault, target: Target) -> None:
         self._entries += 1

@@ -2,45 +2,52 @@
 
 ``profiles`` draw an experiment from a seed, ``trial`` simulates and judges it, ``shrink`` reduces one
 that went wrong to a small one. The result is an experiment file, which ``testbed run`` repeats exactly.
+``coverage`` says how much of a protocol's table of states was reached; the seeds of a protocol that has
+one are tried in rounds, the later of which are aimed at what is missing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import cycle
 from pathlib import Path
 from typing import NamedTuple
 
 import tomli_w
 
+from testbed.fuzz.coverage import Coverage
 from testbed.fuzz.elements import Document
-from testbed.fuzz.profiles import draw
+from testbed.fuzz.profiles import Origin, draw
 from testbed.fuzz.shrink import Shrinker
 from testbed.fuzz.trial import Trial, attempt
-from testbed.protocols import PROTOCOLS, Protocol
+from testbed.protocols import PROTOCOLS, Protocol, Transition
 from testbed.protocols.broken import BROKEN
 
 __all__ = [
     "Batch",
     "Example",
+    "Origin",
     "Tally",
     "Trial",
     "attempt",
     "batches",
     "draw",
+    "rounds",
     "shrunk",
     "try_batch",
     "write_example",
 ]
 
 SEEDS_PER_BATCH = 20
+ROUNDS = 4
 
 
 class Batch(NamedTuple):
     """Some seeds of one protocol, to be tried by one worker."""
 
     protocol: str
-    seeds: range
+    origins: tuple[Origin, ...]
 
 
 @dataclass
@@ -52,7 +59,8 @@ class Tally:
     messages: int = 0
     deliveries: int = 0
     faults: int = 0
-    wrong: dict[int, str] = field(default_factory=dict)  # by seed: the kind of violation
+    wrong: dict[Origin, str] = field(default_factory=dict)  # the kind of violation
+    coverage: Coverage = field(default_factory=Coverage)
 
     def add(self, other: Tally) -> None:
         """Add the outcome of other seeds."""
@@ -61,6 +69,17 @@ class Tally:
         self.deliveries += other.deliveries
         self.faults += other.faults
         self.wrong.update(other.wrong)
+        self.coverage.update(other.coverage)
+
+    @property
+    def table(self) -> tuple[Transition, ...]:
+        """The protocol's table of states."""
+        return _protocol(self.protocol).transitions
+
+    @property
+    def first_wrong(self) -> Origin:
+        """Where the first violation came from."""
+        return min(self.wrong, key=lambda origin: origin.seed)
 
 
 class Example(NamedTuple):
@@ -70,33 +89,43 @@ class Example(NamedTuple):
     trial: Trial
 
 
-def batches(protocols: Iterable[str], seeds: range) -> Iterator[Batch]:
-    """All seeds of these protocols, in batches."""
-    for name in protocols:
-        for start in range(0, len(seeds), SEEDS_PER_BATCH):
-            yield Batch(name, seeds[start : start + SEEDS_PER_BATCH])
+def rounds(protocols: Iterable[str], seeds: range) -> list[range]:
+    """The seeds in the order in which they are tried; in one go if no protocol has a table."""
+    several = any(_protocol(name).transitions for name in protocols)
+    size = max(SEEDS_PER_BATCH, -(-len(seeds) // ROUNDS)) if several else len(seeds)
+    return [seeds[start : start + size] for start in range(0, len(seeds), size)]
+
+
+def batches(tallies: Iterable[Tally], seeds: range, large: bool = False) -> Iterator[Batch]:
+    """These seeds of all protocols, in batches; every other one is aimed at what is not reached."""
+    for tally in tallies:
+        targets = cycle([None, *tally.coverage.targets(tally.table)])
+        origins = [Origin(seed, large, next(targets)) for seed in seeds]
+        for start in range(0, len(origins), SEEDS_PER_BATCH):
+            yield Batch(tally.protocol, tuple(origins[start : start + SEEDS_PER_BATCH]))
 
 
 def try_batch(batch: Batch) -> Tally:
     """Draw, run and judge the experiments of some seeds."""
     tally = Tally(batch.protocol)
-    for seed in batch.seeds:
-        trial = _tried(draw(_protocol(batch.protocol), seed))
+    for origin in batch.origins:
+        trial = _tried(_drawn(batch.protocol, origin))
         tally.seeds += 1
         tally.messages += trial.messages
         tally.deliveries += trial.deliveries
         tally.faults += trial.faults
         if trial.wrong is not None:
-            tally.wrong[seed] = trial.wrong
+            tally.wrong[origin] = trial.wrong
+        tally.coverage.update(trial.reached)
     return tally
 
 
-def shrunk(protocol: str, seed: int) -> Example:
-    """The smallest experiment found that goes wrong like that of this seed."""
-    document = draw(_protocol(protocol), seed)
+def shrunk(protocol: str, origin: Origin) -> Example:
+    """The smallest experiment found that goes wrong like that of this origin."""
+    document = _drawn(protocol, origin)
     wrong = _tried(document).wrong
     if wrong is None:
-        raise ValueError(f"seed {seed} of {protocol} does not go wrong")
+        raise ValueError(f"seed {origin.seed} of {protocol} does not go wrong")
     smallest = Shrinker(document, wrong).shrink()
     return Example(smallest, _tried(smallest))
 
@@ -112,6 +141,10 @@ def write_example(example: Example, directory: Path) -> Path:
 
 def _protocol(name: str) -> type[Protocol]:
     return (PROTOCOLS | BROKEN)[name]
+
+
+def _drawn(protocol: str, origin: Origin) -> Document:
+    return draw(_protocol(protocol), **origin._asdict())
 
 
 def _tried(document: Document) -> Trial:

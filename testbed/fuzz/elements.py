@@ -1,21 +1,29 @@
-"""Random parts of an experiment that all profiles draw from: a network, a script, single faults."""
+"""Random parts of an experiment that all profiles draw from: a network and single faults."""
 
 import random
-from collections.abc import Collection, Sequence
-from itertools import chain, combinations
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain, combinations, combinations_with_replacement
+from typing import Any, NamedTuple
 
 import networkx as nx
 
 from testbed.experiment.network import Network
-from testbed.protocols import Protocol
-from testbed.workloads.script import NUMBER_BYTES, ScriptedMessage
+from testbed.faults import NodeFault
 
 Document = dict[str, Any]
 Table = dict[str, Any]
 Members = dict[str, list[int]]
 
-MOST_MESSAGES = 24
+
+class Aims(NamedTuple):
+    """The events of the protocol's own that faults are aimed at, and in what share of experiments."""
+
+    events: Sequence[str] = ()
+    share: float = 0.0
+
+
+SMALL = 8  # processes, of most experiments
+SIZES = (SMALL,) * 15 + (16,) * 4 + (32,)
 MOST_FAULTS = 4
 MOST_CRASHES = 3
 SPAN_MS = 20.0  # in which messages are sent
@@ -31,55 +39,26 @@ def any_link(network: Network, rng: random.Random) -> list[int]:
     return list(rng.choice(sorted((min(edge), max(edge)) for edge in network.graph.edges)))
 
 
+def size(rng: random.Random, least: int, large: bool) -> int:
+    """How many processes there are: in most experiments few, in some many."""
+    if large:
+        return rng.randint(SMALL + 1, SIZES[-1])
+    return rng.randint(least, rng.choice(SIZES))
+
+
 def topology(nodes: int, rng: random.Random) -> Table:
-    """A connected graph of any model that has one with this number of nodes."""
-    tables: list[Table] = [{"model": model, "nodes": nodes} for model in ("line", "star")]
-    if nodes >= 3:
-        tables.append({"model": "ring", "nodes": nodes})
-    if nodes % 2 == 0:
-        tables.append({"model": "grid", "rows": 2, "columns": nodes // 2})
+    """A connected graph of any model that has one with this number of nodes; a large one is dense."""
+    tables: list[Table] = [{"model": "star", "nodes": nodes}]
+    if nodes <= SMALL:
+        tables.append({"model": "line", "nodes": nodes})
+        if nodes >= 3:
+            tables.append({"model": "ring", "nodes": nodes})
+        if nodes % 2 == 0:
+            tables.append({"model": "grid", "rows": 2, "columns": nodes // 2})
     for probability in (0.6, 1.0):
         table = {"model": "pure-random", "nodes": nodes, "edge_probability": probability}
         tables.append(table)
     return rng.choice(tables)
-
-
-def script(
-    protocol: type[Protocol], nodes: int, groups: Members, rng: random.Random
-) -> list[ScriptedMessage]:
-    """Bursts or single messages, with answers to them and answers to these."""
-    span = rng.choice([0.0, 1.0, SPAN_MS])
-    answering, subsets = rng.choice([0.0, 0.3, 0.7]), protocol.takes_subsets and rng.random() < 0.5
-    messages: list[ScriptedMessage] = []
-    while len(messages) < rng.randint(1, MOST_MESSAGES):
-        message: ScriptedMessage = {
-            "node": rng.randrange(nodes),
-            "at_ms": rounded(rng.uniform(0, span)),
-        }
-        if groups:
-            message["group"] = rng.choice([*groups])
-            message["node"] = rng.choice(groups[message["group"]])
-        elif subsets:
-            message["to"] = sorted(rng.sample(range(nodes), rng.randint(1, nodes)))
-        first = len(messages)
-        messages.append(message)
-        for number in range(first, MOST_MESSAGES):
-            if number < len(messages) and rng.random() < answering:
-                messages += _answers(number, subsets and not groups, nodes, rng)
-    for message in messages:
-        if rng.random() < 0.1:
-            message["payload_bytes"] = rng.randint(NUMBER_BYTES, 1000)
-    return messages
-
-
-def _answers(number: int, subsets: bool, nodes: int, rng: random.Random) -> list[ScriptedMessage]:
-    """Answers to a message by one or two nodes; one that is not a destination never sends its own."""
-    answers: list[ScriptedMessage] = []
-    for node in rng.sample(range(nodes), rng.randint(1, min(2, nodes))):
-        answers.append({"node": node, "answers": number})
-        if subsets and rng.random() < 0.7:
-            answers[-1]["to"] = sorted(rng.sample(range(nodes), rng.randint(1, nodes)))
-    return answers
 
 
 def some_faults(kinds: Sequence[str], network: Network, rng: random.Random) -> list[Table]:
@@ -119,10 +98,12 @@ def loss(network: Network, rng: random.Random) -> Table:
         rate = rounded(rng.uniform(0, 0.4))
         return {"kind": "loss", "rate": rate, "link": any_link(network, rng)}
     most = 0.15 if network.processes <= 4 else 0.08
+    if network.processes > SMALL:
+        most /= nx.diameter(network.graph)
     return {"kind": "loss", "rate": rounded(rng.uniform(0, most))}
 
 
-def crashes(network: Network, rng: random.Random) -> list[Table]:
+def crashes(network: Network, aims: Aims, rng: random.Random) -> list[Table]:
     """Crashes at a time or by a trigger, after which the rest of the overlay is connected."""
     drawn: list[Table] = []
     crashed: list[int] = []
@@ -130,19 +111,50 @@ def crashes(network: Network, rng: random.Random) -> list[Table]:
         if len(drawn) == MOST_CRASHES or not survivable(network, [*crashed, node]):
             continue
         crashed.append(node)
-        drawn.append({"kind": "crash", "node": node, **onset(network, 2 * SPAN_MS, rng)})
+        drawn.append({"kind": "crash", "node": node, **onset(network, 2 * SPAN_MS, aims, rng)})
     return drawn
 
 
-def onset(network: Network, span_ms: float, rng: random.Random) -> Table:
+def onset(network: Network, span_ms: float, aims: Aims, rng: random.Random) -> Table:
     """When a crash happens: by a trigger, or at a time within a span."""
     if rng.random() < 0.5:
-        watched = rng.randrange(network.processes)
-        return {"when": {"node": watched, "delivered": rng.randint(1, 10)}}
+        return {"when": trigger(network, aims, rng)}
     return {"at_ms": rounded(rng.uniform(0, span_ms))}
 
 
-def survivable(network: Network, crashed: Collection[int | None]) -> bool:
+def aimed_pauses(network: Network, aims: Aims, rng: random.Random) -> list[Table]:
+    """Pauses of processes at events of the protocol's own, in a share of experiments."""
+    if not aims.events or rng.random() >= aims.share:
+        return []
+    lengths = [rounded(rng.uniform(0.1, 3 * SPAN_MS)) for _ in range(rng.randint(1, 2))]
+    return [
+        {"kind": "pause", "node": "same", "for_ms": t, "when": trigger(network, aims, rng)}
+        for t in lengths
+    ]
+
+
+def trigger(network: Network, aims: Aims, rng: random.Random) -> Table:
+    """An event of the protocol's own, if it has some to aim at, or a number of deliveries."""
+    watched: Table = {"node": rng.randrange(network.processes)} if rng.random() < 0.5 else {}
+    if aims.events and rng.random() < 0.8:
+        return {
+            **watched,
+            "event": rng.choice(aims.events),
+            "count": rng.choice([1, 1, 2, 3, 5, 8]),
+        }
+    many = 10 if watched else 10 * network.processes
+    return {**watched, "delivered": rng.randint(1, many)}
+
+
+def losses(faults: Iterable[NodeFault], processes: int) -> Iterator[frozenset[int]]:
+    """Every set of processes that these faults may be of; "same" may be any of them."""
+    named = {fault.node for fault in faults if isinstance(fault.node, int)}
+    free = sum(not isinstance(fault.node, int) for fault in faults)
+    for others in combinations_with_replacement(range(processes), free):
+        yield frozenset(named.union(others))
+
+
+def survivable(network: Network, crashed: Collection[int]) -> bool:
     """Whether the rest of the overlay, if there is one, is connected whichever of these crash."""
     overlay = network.overlay
     some = chain.from_iterable(combinations(crashed, size + 1) for size in range(len(crashed)))

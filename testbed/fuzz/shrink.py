@@ -1,18 +1,19 @@
 """Makes an experiment that goes wrong as small as possible: delta debugging on its document.
 
 A change is kept if the same kind of violation still occurs: fewer messages (halves, quarters and so on
-down to single ones), fewer faults, fewer nodes, and default values for what is left; finally nothing
-that is left to chance, so that the other engines repeat it too. A smaller network has other delays, so
-some other seeds are tried for it as well. Shrinking ends when no change helps, or after ``TRIALS``.
+down to single ones), fewer faults, fewer nodes, and default values for what is left; times instead of
+triggers; finally nothing that is left to chance, so that the other engines repeat it too. A smaller
+network has other delays, so some other seeds are tried for it as well. Shrinking ends when no change
+helps, or after ``TRIALS``.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from copy import deepcopy
 from itertools import product
 from typing import Any
 
-from testbed.fuzz.elements import Document
-from testbed.fuzz.trial import attempt
+from testbed.fuzz.elements import SMALL, Document
+from testbed.fuzz.trial import Triggered, attempt
 from testbed.workloads.script import without
 
 TRIALS = 3000
@@ -38,12 +39,17 @@ class Shrinker:
         self.document = document
         self.wrong = wrong
         self.left = trials
+        self.triggered: tuple[Triggered, ...] = ()
 
     def shrink(self) -> Document:
         """Shrink the experiment, and return the smallest one found."""
+        if self.left > 0 and (trial := attempt(self.document)) is not None:
+            self.triggered = trial.triggered
         before = None
         while before != self.document and self.left > 0:
             before = self.document
+            if nodes_of(self.document) > SMALL:  # first, as long as many messages may go wrong
+                self._try_all(fewer_nodes_elsewhere)
             self._fewer_messages()
             for changes in (
                 fewer_faults,
@@ -54,6 +60,7 @@ class Shrinker:
                 plain_faults,
             ):
                 self._try_all(changes)
+            self._try_all(lambda document: faults_at_times(document, self.triggered))
             self._try_all(smaller_elsewhere)
             self._try_all(certain_faults)
         return self.document
@@ -79,7 +86,7 @@ class Shrinker:
         trial = attempt(changed)
         if trial is None or trial.wrong != self.wrong:
             return False
-        self.document = changed
+        self.document, self.triggered = changed, trial.triggered
         return True
 
 
@@ -98,14 +105,25 @@ def fewer_faults(document: Document) -> Iterator[Document]:
 
 
 def fewer_nodes(document: Document) -> Iterator[Document]:
-    """Drop one of the nodes and all that names it; as a complete graph, if need be."""
-    topology = document["topology"]
-    nodes = topology.get("nodes") or topology["rows"] * topology["columns"]
-    for gone in reversed(range(nodes)):
-        tables = [complete(nodes - 1)]
+    """Drop nodes and all that names them, half of them or fewer; as a complete graph, if need be."""
+    topology, nodes = document["topology"], nodes_of(document)
+    size = max(1, nodes // 2)
+    while size:
+        tables = [complete(nodes - size)]
         if "nodes" in topology:
-            tables.insert(0, {**topology, "nodes": nodes - 1})
-        yield from (_without_node(document, gone, table) for table in tables)
+            tables.insert(0, {**topology, "nodes": nodes - size})
+        for last in range(nodes, size - 1, -size):
+            fewer = document
+            for gone in reversed(range(last - size, last)):
+                fewer = _without_node(fewer, gone)
+            yield from ({**fewer, "topology": table} for table in tables)
+        size //= 2
+
+
+def fewer_nodes_elsewhere(document: Document) -> Iterator[Document]:
+    """Drop nodes, and try other seeds."""
+    for changed in fewer_nodes(document):
+        yield from ({**changed, "seed": seed} for seed in (document["seed"], *OTHER_SEEDS))
 
 
 def fewer_groups(document: Document) -> Iterator[Document]:
@@ -122,7 +140,7 @@ def fewer_groups(document: Document) -> Iterator[Document]:
 
 
 def smaller_elsewhere(document: Document) -> Iterator[Document]:
-    """Drop a node, a message or a fault, and try links with other delays."""
+    """Drop nodes, a message or a fault, and try other seeds, with the same links or varied ones."""
     messages = range(len(document["workload"]["send"]))
     if document["fault"]:
         for seed in SEEDS_WITHOUT_FAULTS:
@@ -132,6 +150,8 @@ def smaller_elsewhere(document: Document) -> Iterator[Document]:
     for seed in OTHER_SEEDS:
         for changed in smaller:
             yield {**changed, "seed": seed, "links": VARIED}
+            if document["links"] != VARIED:
+                yield {**changed, "seed": seed}
 
 
 def plain_values(document: Document) -> Iterator[Document]:
@@ -192,6 +212,24 @@ def certain_faults(document: Document) -> Iterator[Document]:
                 yield _replaced(document, ("fault",), index, {**timeless, **while_})
 
 
+def faults_at_times(document: Document, triggered: Iterable[Triggered]) -> Iterator[Document]:
+    """Let a fault begin at the time and at the process of its trigger, just after it."""
+    for index, node, at in triggered:
+        fault = {k: v for k, v in document["fault"][index].items() if k != "when"}
+        fault["at_ms"] = (at // 1000 + 1) / 1000
+        if fault.get("node") == "same":
+            fault["node"] = node
+        if fault.get("nodes") == "same":
+            fault["nodes"] = [node]
+        yield _replaced(document, ("fault",), index, fault)
+
+
+def nodes_of(document: Document) -> int:
+    """How many nodes an experiment has."""
+    topology = document["topology"]
+    return int(topology.get("nodes") or topology["rows"] * topology["columns"])
+
+
 def complete(nodes: int) -> dict[str, Any]:
     """A complete graph."""
     return {"model": "pure-random", "nodes": nodes, "edge_probability": 1.0}
@@ -206,7 +244,7 @@ def _replaced(document: Document, path: tuple[str, ...], index: int, value: Any)
     return changed
 
 
-def _without_node(document: Document, gone: int, topology: dict[str, Any]) -> Document:
+def _without_node(document: Document, gone: int) -> Document:
     def moved(node: int) -> int:
         return node - (node > gone)
 
@@ -216,26 +254,27 @@ def _without_node(document: Document, gone: int, topology: dict[str, Any]) -> Do
         line["node"] = moved(line["node"])
         if "to" in line:
             line["to"] = [moved(node) for node in line["to"] if node != gone]
-    faults = [fault for fault in document["fault"] if gone not in _nodes_of(fault)]
-    changed["fault"] = [_moved_fault(fault, moved) for fault in faults]
-    changed["topology"] = topology
+    changed["fault"] = [
+        _moved_fault(fault, gone, moved)
+        for fault in document["fault"]
+        if gone not in _nodes_of(fault) and fault.get("nodes") != [gone]
+    ]
     for name, group in changed.get("groups", {}).get("members", {}).items():
         changed["groups"]["members"][name] = [moved(node) for node in group if node != gone]
     return changed
 
 
-def _nodes_of(fault: dict[str, Any]) -> set[int]:
-    named = {fault.get("node"), fault.get("when", {}).get("node"), *fault.get("link", ())}
-    return {node for node in named if node is not None}
+def _nodes_of(fault: dict[str, Any]) -> set[Any]:
+    """The nodes without which a fault has no meaning."""
+    return {fault.get("node"), fault.get("when", {}).get("node"), *fault.get("link", ())}
 
 
-def _moved_fault(fault: dict[str, Any], moved: Callable[[int], int]) -> dict[str, Any]:
+def _moved_fault(fault: dict[str, Any], gone: int, moved: Callable[[int], int]) -> dict[str, Any]:
     changed = deepcopy(fault)
-    if "node" in fault:
-        changed["node"] = moved(fault["node"])
-    if "when" in fault:
-        changed["when"]["node"] = moved(fault["when"]["node"])
+    for table in (changed, changed.get("when", {})):
+        if isinstance(table.get("node"), int):
+            table["node"] = moved(table["node"])
     for key in ("link", "nodes"):
-        if key in fault:
-            changed[key] = [moved(node) for node in fault[key]]
+        if isinstance(nodes := fault.get(key), list):
+            changed[key] = [moved(node) for node in nodes if node != gone]
     return changed

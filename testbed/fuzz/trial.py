@@ -11,17 +11,26 @@ from testbed.engines.simulate.engine import RunEnded, Simulation
 from testbed.errors import UserError
 from testbed.experiment import Scenario
 from testbed.faults import Crash
+from testbed.fuzz.coverage import reached
 from testbed.fuzz.elements import Document
 from testbed.fuzz.profiles import Profile, profile_of
 from testbed.fuzz.profiles.plain import resolved
 from testbed.node.log import Log
-from testbed.protocols import NS_PER_MS, MessageId
+from testbed.protocols import NS_PER_MS, MessageId, Transition
 from testbed.workloads.script import Script
 
 TICKS = 4  # progress reports, each of 32,768 events: a run with more counts as endless
 TICKS_IF_RESTLESS = 100  # the limit for a protocol that never rests, whose run ends by time
 DELIVERIES_MOST = 4  # times the deliveries that can be due: a run with more counts as endless
 UNFINISHED = {"loss", "gap"}  # violations that prove nothing about a run that was stopped
+
+
+class Triggered(NamedTuple):
+    """Which fault of the experiment was triggered, at which node and when."""
+
+    fault: int
+    node: int
+    at: int
 
 
 class Trial(NamedTuple):
@@ -37,6 +46,8 @@ class Trial(NamedTuple):
     messages: int
     deliveries: int
     faults: int
+    reached: frozenset[Transition] = frozenset()  # of the protocol's table of states
+    triggered: tuple[Triggered, ...] = ()
 
 
 class MemoryLog(Log):
@@ -113,7 +124,17 @@ def _attempt(scenario: Scenario, profile: Profile) -> Trial:
     repair_ms = profile.repair_ms(experiment.settings)
     if wrong is None and repair_ms is not None:
         wrong, sentence = _unrepaired(repair_ms, simulation, log.events)
-    return Trial(wrong, sentence, verdict.messages, verdict.deliveries, len(experiment.faults))
+    rows = frozenset(reached(experiment.protocol, log.events))
+    faults = len(experiment.faults)
+    triggered = _triggered(simulation)
+    return Trial(wrong, sentence, verdict.messages, verdict.deliveries, faults, rows, triggered)
+
+
+def _triggered(simulation: Simulation) -> tuple[Triggered, ...]:
+    faults = simulation.scenario.experiment.faults
+    numbers = {id(fault): number for number, fault in enumerate(faults)}
+    found = simulation.faults.schedule.triggered if simulation.faults else []
+    return tuple(Triggered(numbers[id(fault)], node, at) for fault, node, at in found)
 
 
 def _judge(verdict: Verdict, endless: bool) -> tuple[str | None, str]:

@@ -21,7 +21,7 @@ from testbed.engines.mininet.kernel import netem
 from testbed.engines.mininet.plan import PlannedLink
 from testbed.engines.mininet.summary import summarise_emulation
 from testbed.experiment.network import Network
-from testbed.faults import Condition
+from testbed.faults import Condition, Watch
 from testbed.node.meter import Carried
 from testbed.packets.framing import ETHERNET_BYTES
 from testbed.packets.pcap import Packets
@@ -161,7 +161,7 @@ def test_a_link_that_reordered_keeps_its_last_netem_without_effect() -> None:
 
 
 def test_a_live_log_is_whole_without_being_closed_and_goes_on(tmp_path: Path) -> None:
-    path, counters = tmp_path / "h0.jsonl", SharedCounters(2, awaited={1})
+    path, counters = tmp_path / "h0.jsonl", SharedCounters(2, {Watch(0, "deliver")})
     log: EventLog = LiveLog(path, counters)
     log.deliver(1, 0, 1, 1)
     log.deliver(2, 0, 1, 2)
@@ -176,7 +176,7 @@ def test_a_live_log_is_whole_without_being_closed_and_goes_on(tmp_path: Path) ->
     events = [json.loads(text)["event"] for text in path.read_text().splitlines()]
     assert events == ["deliver", "deliver", "crash", "deliver"]
     assert events_since(path, place) == {"multicasts": 0, "deliveries": 1}
-    assert list(counters.delivered) == [3, 0]
+    assert list(counters.told()) == [(0, "deliver")] * 3
     log.close()
     counters.close()
 

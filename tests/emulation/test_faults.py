@@ -98,6 +98,21 @@ def test_a_cut_link_is_gone_round_and_nothing_is_lost(tmp_path: Path) -> None:
     assert any(t > 71 * MS for t in times)
 
 
+def test_a_host_crashes_where_the_protocol_logs_an_event_of_its_own(tmp_path: Path) -> None:
+    crash = {"kind": "crash", "node": "same", "when": {"event": "stamp", "count": 7}}
+    workload = {"model": "steady", "senders": 5, "duration_ms": 30, "interval_ms": 5}
+    cluster = {"name": "cluster", "management": "leases"}
+    experiment = ring(crash, workload=workload, protocol=cluster, channel="raw")
+    done = run(experiment, tmp_path)
+    (crashed,) = done.verdict.crashed
+    stamps = [(e["t"], n) for n in range(5) for e in log(done.path, n) if e["event"] == "stamp"]
+    end = log(done.path, crashed)[-1]
+    assert end["event"] == "crash"
+    seventh, _ = sorted(stamps)[6]
+    assert 0 <= end["t"] - seventh < MS // 10
+    assert any(n == crashed and 0 <= end["t"] - t < MS // 10 for t, n in stamps)
+
+
 def test_hosts_crash_start_again_and_stand_still(tmp_path: Path) -> None:
     faults = [
         {"kind": "crash", "node": 3, "when": {"node": 1, "delivered": 10}, "for_ms": 20.0},

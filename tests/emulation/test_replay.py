@@ -4,18 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from testbed.fuzz import shrunk, write_example
+from testbed.fuzz import Batch, Origin, shrunk, try_batch, write_example
 from tests.command_line import CommandLine
 
 pytestmark = pytest.mark.emulation
 
 
-@pytest.mark.parametrize(("protocol", "seed"), [("broken-no-rescan", 3), ("broken-echo", 2)])
-def test_a_counter_example_is_repeated(
-    protocol: str, seed: int, tmp_path: Path, testbed: CommandLine
-) -> None:
+@pytest.mark.parametrize("protocol", ["broken-no-rescan", "broken-echo"])
+def test_a_counter_example_is_repeated(protocol: str, tmp_path: Path, testbed: CommandLine) -> None:
     """One that waits for good, and one that would never come to an end."""
-    example = shrunk(protocol, seed)
+    tally = try_batch(Batch(protocol, tuple(map(Origin, range(1, 21)))))
+    example = shrunk(protocol, tally.first_wrong)
     file = write_example(example, tmp_path)
     arguments = ["--engine", "virtual", "--no-digest", "--runs", str(tmp_path / "runs")]
     assert example.trial.sentence in testbed("run", file, *arguments, status=1).out

@@ -134,6 +134,12 @@ def test_an_unknown_key_is_refused_at_every_level(tables: dict[str, Any]) -> Non
         parse({**MINIMAL, **tables}, Path("x.toml"))
 
 
+def test_the_keys_of_an_inner_table_are_told() -> None:
+    crash = {"kind": "crash", "when": {"node": 1, "evnt": "stamp"}}
+    with pytest.raises(UserError, match="unknown key 'evnt'; did you mean 'event'"):
+        parse({**MINIMAL, "fault": [crash]}, Path("x.toml"))
+
+
 def test_what_only_the_network_shows(tmp_path: Path) -> None:
     many = parse(with_("workload", {"model": "bursts", "senders": 17}), Path("x.toml"))[0]
     with pytest.raises(UserError, match=r"senders = 17.*16 nodes"):

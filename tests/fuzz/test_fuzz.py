@@ -10,25 +10,30 @@ import pytest
 from testbed.commands import fuzz as fuzz_command
 from testbed.errors import UserError
 from testbed.experiment import load, parse
-from testbed.fuzz import Tally, attempt, batches, draw, shrunk, try_batch, write_example
-from testbed.fuzz.shrink import Shrinker
+from testbed.fuzz import Origin, Tally, attempt, batches, draw, shrunk, try_batch, write_example
 from testbed.protocols import PROTOCOLS
 from testbed.protocols.broken import BROKEN
 from testbed.run import run_experiment
-from testbed.workloads.script import without
 
 SEEDS = range(1, 41)
 
 
 def tried(name: str, seeds: range) -> Tally:
     total = Tally(name)
-    for batch in batches([name], seeds):
+    for batch in batches([total], seeds):
         total.add(try_batch(batch))
     return total
 
 
 def options(tmp_path: Path, **changes: Any) -> Namespace:
-    given = {"protocol": None, "seeds": 3, "first_seed": 1, "master": None, "json": False}
+    given = {
+        "protocol": None,
+        "seeds": 3,
+        "first_seed": 1,
+        "master": None,
+        "json": False,
+        "large": False,
+    }
     return Namespace(**{**given, "runs": tmp_path, **changes})
 
 
@@ -45,10 +50,11 @@ def test_nothing_goes_wrong_with_a_correct_protocol(name: str) -> None:
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_mistake_is_found_made_small_and_repeated_by_a_run(name: str, tmp_path: Path) -> None:
     found = next(s for s in range(1, 201) if attempt(draw(BROKEN[name], s)).wrong)  # type: ignore[union-attr]
-    example = shrunk(name, found)
+    example = shrunk(name, Origin(found))
     drawn = draw(BROKEN[name], found)
     assert len(example.document["workload"]["send"]) <= len(drawn["workload"]["send"])
-    assert len(example.document["workload"]["send"]) <= 10
+    assert len(example.document["workload"]["send"]) <= 6
+    assert example.document["topology"].get("nodes", 8) <= 8
     assert len(example.document["fault"]) <= 2
     (experiment,) = load(write_example(example, tmp_path))
     run = run_experiment(experiment, tmp_path, lambda stage, done, of: None)
@@ -323,30 +329,6 @@ def test_what_no_protocol_promises_to_survive_is_no_trial() -> None:
         trial = attempt(document)
         assert (trial is not None) == allowed, document
         assert trial is None or trial.wrong is None
-
-
-def test_shrinking_stops_when_its_trials_are_used_up() -> None:
-    name = "broken-last-cause"
-    seed = next(s for s in range(1, 201) if attempt(draw(BROKEN[name], s)).wrong)  # type: ignore[union-attr]
-    document = draw(BROKEN[name], seed)
-    wrong = attempt(document).wrong  # type: ignore[union-attr]
-    assert wrong is not None
-    assert Shrinker(document, wrong, trials=0).shrink() == document
-    shrinker = Shrinker(document, wrong, trials=25)
-    assert attempt(shrinker.shrink()).wrong == wrong  # type: ignore[union-attr]
-    assert shrinker.left == 0
-
-
-def test_a_message_goes_with_its_answers() -> None:
-    send: Any = [
-        {"node": 0, "at_ms": 0.0},
-        {"node": 1, "answers": 0},
-        {"node": 2, "at_ms": 0.0},
-        {"node": 3, "answers": 2},
-        {"node": 4, "answers": 1},
-    ]
-    assert without(send, {0}) == [{"node": 2, "at_ms": 0.0}, {"node": 3, "answers": 0}]
-    assert without(send, {3}) == [*send[:3], {"node": 4, "answers": 1}]
 
 
 @pytest.mark.parametrize(

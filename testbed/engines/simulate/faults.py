@@ -7,13 +7,13 @@ pause of its predecessor still lasts does not stand still.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from testbed.faults import Actuator, Condition
+from testbed.faults import DELIVERY, Actuator, Condition
 from testbed.node import Node
 from testbed.node.log import Log
 from testbed.protocols import Message
@@ -84,10 +84,10 @@ class SimulatedFaults(Actuator):
             self.network.when_awake(node, lambda: request(process, self.scheduler.now))
 
     def _connect(self, node: int) -> None:
-        """Let a process receive, and its deliveries be counted if a fault waits for them."""
+        """Let a process receive, and its events be counted if a fault waits for them."""
         process = self.simulation.nodes[node]
-        if node in self.schedule.awaited():
-            process.log = _Watched(process.log, partial(self._delivered, node))
+        if any(watch.node in (None, node) for watch in self.schedule.awaited()):
+            process.log = _Watched(process.log, partial(self._happened, node))
 
         def receive(message: Message, sender: int, now: int) -> None:
             self.network.when_awake(
@@ -96,9 +96,11 @@ class SimulatedFaults(Actuator):
 
         self.network.receivers[node] = receive
 
-    def _delivered(self, node: int, count: int) -> None:
-        self.schedule.delivered(node, count, self.scheduler.now)
-        self._arm()
+    def _happened(self, node: int, event: str) -> None:
+        before = self.schedule.next()
+        self.schedule.happened(node, event, self.scheduler.now)
+        if self.schedule.next() != before:
+            self._arm()
 
     def _strike(self) -> None:
         self.latest = self.scheduler.now
@@ -113,18 +115,21 @@ class SimulatedFaults(Actuator):
 
 
 class _Watched:
-    """A node's log that tells how many deliveries have been written to it."""
+    """A node's log that tells of the deliveries and the protocol's events written to it."""
 
-    def __init__(self, log: Log, tell: Callable[[int], None]) -> None:
-        self.send, self.hold, self.note = log.send, log.hold, log.note
-        self._deliver, self._tell = log.deliver, tell
-        self._count = 0
+    def __init__(self, log: Log, tell: Callable[[str], None]) -> None:
+        self.send, self.hold = log.send, log.hold
+        self._log, self._tell = log, tell
 
     def deliver(self, t: int, node: int, source: int, seq: int) -> None:
         """Write it, and tell."""
-        self._deliver(t, node, source, seq)
-        self._count += 1
-        self._tell(self._count)
+        self._log.deliver(t, node, source, seq)
+        self._tell(DELIVERY)
+
+    def note(self, t: int, node: int, event: str, facts: Mapping[str, Any]) -> None:
+        """Write it, and tell."""
+        self._log.note(t, node, event, facts)
+        self._tell(event)
 
 
 def _to_nobody(message: Message, sender: int, now: int) -> None:

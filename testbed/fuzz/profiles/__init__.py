@@ -3,15 +3,17 @@
 All that is drawn is within what a correct protocol promises, so that every violation is a mistake.
 """
 
+from typing import Any
+
 from testbed.fuzz.elements import Document
 from testbed.fuzz.profiles.grouped import GroupedProfile
 from testbed.fuzz.profiles.members import MembersProfile
 from testbed.fuzz.profiles.optimistic import OptimisticProfile
-from testbed.fuzz.profiles.plain import Profile
+from testbed.fuzz.profiles.plain import Origin, Profile
 from testbed.protocols import Protocol
 from testbed.protocols.daisy import Daisy
 
-__all__ = ["Profile", "draw", "profile_of"]
+__all__ = ["Origin", "Profile", "draw", "profile_of"]
 
 
 def profile_of(protocol: type[Protocol]) -> Profile:
@@ -23,6 +25,6 @@ def profile_of(protocol: type[Protocol]) -> Profile:
     return (GroupedProfile if protocol.needs_groups else Profile)(protocol)
 
 
-def draw(protocol: type[Protocol], seed: int) -> Document:
-    """The experiment of a seed."""
-    return profile_of(protocol).draw(seed)
+def draw(protocol: type[Protocol], seed: int, **how: Any) -> Document:
+    """The experiment of a seed, see ``Profile.draw``."""
+    return profile_of(protocol).draw(Origin(seed, **how))

@@ -10,7 +10,7 @@ The daisy has limits, which all trials respect (``promised``):
 - Relaying is ``safe``, or nobody crashes, leaves or is cut off. Where not all members of a group get a
   message, fewer may be gone: one, or at most ``resilience``; then nobody is cut off as well, nor
   anybody for ``grace_ms`` or longer. Except for short periods, packets are delayed or lost so seldom
-  that views last; and ``patience_ms`` is longer than a round trip.
+  that views last; and ``patience_ms`` is longer than a round trip, over all links that are late.
 - A process that was cut off for longer than ``grace_ms`` and is gone before it is back leaves a gap. So
   where anybody crashes or leaves, all periods in which processes are cut off are shorter than that,
   taken together.
@@ -27,8 +27,9 @@ The daisy has limits, which all trials respect (``promised``):
 """
 
 import random
-from dataclasses import dataclass
-from typing import Any
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import networkx as nx
 from typing_extensions import override
@@ -47,19 +48,21 @@ from testbed.faults import (
     Reordering,
     Slow,
 )
-from testbed.fuzz.elements import MOST_CRASHES, Document, Table, any_link, onset, rounded
+from testbed.fuzz import elements
+from testbed.fuzz.elements import Document, Table, rounded
+from testbed.fuzz.messages import FAVOURITES
+from testbed.fuzz.priorities import change_points
 from testbed.fuzz.profiles.plain import Profile, resolved
+from testbed.fuzz.profiles.scenes import DUPLICATION_MOST, LOSS_MOST, Scenes, near_faults
 from testbed.protocols.daisy.tree import LEVEL, daisy
-from testbed.workloads.script import ScriptedMessage
+from testbed.workloads.script import Script, ScriptedMessage
 
 HEARTBEATS_MS = (10.0, 20.0)
 DELAYS_MS: tuple[Any, ...] = (0.0, 1.0, [0.0, 1.0], [0.0, 5.0])
 RATES_MBIT: tuple[Any, ...] = (10.0, 1000.0, [10.0, 100.0])
 TIME_FACTORS = (1, 5, 25)
-LOSS_MOST = 0.05  # of the packets from one process to another, for an unlimited time
-DUPLICATION_MOST = 0.3
+REDRAWS = 4  # of faults beyond the limits, before some of them are left out
 CHANNEL_RETRIES = 100  # longer than any fault lasts
-MOST_PERIODS = 5  # faults other than light loss and crashes
 DEFAULT: Table = {"safe": True, "early": False, "inside": "all"}
 VARIANTS: tuple[Table, ...] = (
     DEFAULT,
@@ -73,7 +76,9 @@ VARIANTS: tuple[Table, ...] = (
 
 
 class MembersProfile(Profile):
-    """Draws settings, messages and faults for the daisy."""
+    """Draws settings, messages and faults for the daisy, mostly with several groups."""
+
+    least: ClassVar[tuple[int, ...]] = (2, 5, 5)
 
     @override
     def reliable(self, rng: random.Random) -> bool:
@@ -85,9 +90,10 @@ class MembersProfile(Profile):
         return {}  # for now: ``finish`` draws them, to fit the network
 
     @override
-    def links(self, reliable: bool, rng: random.Random) -> Table:
+    def links(self, nodes: int, reliable: bool, rng: random.Random) -> Table:
         """Fast enough for many heartbeats."""
-        return {"delay_ms": rng.choice(DELAYS_MS), "bandwidth_mbit": rng.choice(RATES_MBIT)}
+        rate = rng.choice(RATES_MBIT if nodes <= elements.SMALL else [1000.0])
+        return {"delay_ms": rng.choice(DELAYS_MS), "bandwidth_mbit": rate}
 
     @override
     def finish(self, document: Document, rng: random.Random) -> None:
@@ -97,9 +103,15 @@ class MembersProfile(Profile):
         scenario = resolved(document)
         workload["settle_ms"] = self.repair_ms(scenario.experiment.settings)
         document["channel"] = _channel(scenario.experiment.settings, rng)
-        document["fault"] = self.faults(scenario, rng)
+        for _ in range(REDRAWS):
+            document["fault"] = self.faults(scenario, rng)
+            if self.promised(resolved(document)):
+                break
         while not self.promised(scenario := resolved(document)):
             document["fault"].remove(rng.choice(document["fault"]))
+        settings = scenario.experiment.settings
+        workload["send"] = near_faults(workload["send"], document["fault"], settings, rng)
+        scenario = resolved(document)
         workload["send"] += self._closing_messages(scenario, rng)
 
     @override
@@ -107,13 +119,16 @@ class MembersProfile(Profile):
         """Any that fit the timeouts; ``finish`` removes those beyond the limits."""
         s = scenario.experiment.settings
         span = _end_ms(scenario.experiment) + rng.choice([0, s.patience_ms, s.grace_ms])
-        draws = _FaultDraws(s, scenario.network, span, rng)
-        drawn = [draws.period() for _ in range(rng.randint(0, MOST_PERIODS))]
-        if rng.random() < 0.3:
-            rate = rounded(rng.uniform(0, LOSS_MOST / draws.diameter))
-            drawn.append({"kind": "loss", "rate": rate})
-        count = rng.choice([0, *range(MOST_CRASHES + 1)])
-        return drawn + [draws.crash() for _ in range(count)]
+        workload = scenario.experiment.workload
+        assert isinstance(workload, Script)
+        actors = _busiest(workload.send)
+        drawn = Scenes(s, scenario.network, span, self.aims, actors, rng).draw()
+        if rng.random() < 0.5:
+            steps = len(workload.send) * scenario.network.processes
+            spare = s.patience_ms - _least_patience_ms(scenario.network, s.heartbeat_ms)
+            late = min(s.heartbeat_ms, spare / 4)
+            drawn += change_points(scenario.network, steps, late, False, rng)
+        return drawn
 
     @override
     def promised(self, scenario: Scenario) -> bool:
@@ -121,7 +136,7 @@ class MembersProfile(Profile):
         experiment, network = scenario.experiment, scenario.network
         s, drawn = experiment.settings, experiment.faults
         diameter = nx.diameter(network.graph)
-        if s.patience_ms < _least_patience_ms(network, s.heartbeat_ms):
+        if s.patience_ms < _least_patience_ms(network, s.heartbeat_ms) + 2 * _late_ms(scenario):
             return False
         if experiment.workload.settle_ms < self.repair_ms(s):
             return False
@@ -130,7 +145,8 @@ class MembersProfile(Profile):
         if sum(isinstance(fault, Slow) for fault in drawn) > 1:
             return False
         cut = sum(fault.for_ms or 0 for fault in drawn if _cuts_off(fault))
-        gone = {fault.node for fault in drawn if isinstance(fault, Crash | Leave)}
+        going = [fault for fault in drawn if isinstance(fault, Crash | Leave)]
+        gone = max(elements.losses(going, network.processes), key=len)
         if cut >= (s.grace_ms if gone else s.forget_ms):
             return False
         if experiment.channel and (gone or experiment.channel.max_rto_ms > 0.6 * s.patience_ms):
@@ -142,7 +158,10 @@ class MembersProfile(Profile):
         if not s.safe and cut:
             return False
         left = any(isinstance(fault, Leave) for fault in drawn)
-        return _groups_survive(network.processes, s, gone, left, cut > 0)
+        return all(
+            _groups_survive(network.processes, s, gone, left, cut > 0)
+            for gone in elements.losses(going, network.processes)
+        )
 
     @override
     def repair_ms(self, settings: Any) -> float:
@@ -161,81 +180,37 @@ class MembersProfile(Profile):
         return [*messages, {"node": answerer, "answers": answered}]
 
 
-@dataclass(frozen=True)
-class _FaultDraws:
-    """Draws faults whose lengths fit the timeouts of the daisy."""
-
-    settings: Any
-    network: Network
-    span_ms: float  # in which they begin
-    rng: random.Random
-
-    @property
-    def diameter(self) -> int:
-        return nx.diameter(self.network.graph)
-
-    def period(self) -> Table:
-        """A fault for a while, or one that all links bear all the time."""
-        rng, nodes = self.rng, range(self.network.processes)
-        node, inside = rng.choice(nodes), rng.sample(nodes, rng.randint(1, len(nodes) - 1))
-        return rng.choice(
-            [
-                {"kind": "duplication", "rate": self._upto(DUPLICATION_MOST / self.diameter)},
-                {"kind": "reordering", "rate": self._upto(0.5),
-                 "late_ms": self._upto(self.settings.heartbeat_ms)},
-                {"kind": "slow", "factor": rounded(rng.uniform(1, 50)),
-                 "link": any_link(self.network, rng), **self._while()},
-                {"kind": "loss", "rate": self._upto(0.5), **self._while()},
-                {"kind": "pause", "node": node, **self._while()},
-                {"kind": "link-down", "link": any_link(self.network, rng), **self._while()},
-                {"kind": "partition", "nodes": sorted(inside), **self._while()},
-                {"kind": "leave", "node": node, "at_ms": self._upto(self.span_ms)},
-                {"kind": "leave", "node": node, **self._while()},
-            ]
-        )  # fmt: skip
-
-    def crash(self) -> Table:
-        """A crash for good, or for a while."""
-        rng, s = self.rng, self.settings
-        crash: Table = {"kind": "crash", "node": rng.randrange(self.network.processes)}
-        crash |= onset(self.network, self.span_ms, rng)
-        if rng.random() < 0.5:
-            longest = rng.choice([s.patience_ms, 2 * s.grace_ms])
-            crash["for_ms"] = rounded(rng.uniform(1, longest))
-        return crash
-
-    def _upto(self, most: float) -> float:
-        return rounded(self.rng.uniform(0, most))
-
-    def _while(self) -> Table:
-        patience, grace = self.settings.patience_ms, self.settings.grace_ms
-        longest = self.rng.choice([patience / 2, 2 * patience, grace, 2 * grace])
-        at = self._upto(self.span_ms)
-        return {"at_ms": at, "for_ms": rounded(self.rng.uniform(0.1, longest))}
-
-
 def _settings(network: Network, rng: random.Random) -> Table:
     """Small groups on any number of levels; in some trials they are split and merged."""
     heartbeat = rng.choice(HEARTBEATS_MS)
     patience = max(rng.choice([3.5, 5, 10]) * heartbeat, _least_patience_ms(network, heartbeat))
     drawn: Table = {
-        "group_size": rng.randint(1, 5),
-        "levels": rng.randint(1, 4),
+        "group_size": rng.choice([1, 2, 2, 3, 3, 4, 5]),
+        "levels": rng.choice([1, 2, 2, 2, 3, 4]),
         "heartbeat_ms": heartbeat,
         "patience_ms": rounded(patience),
         "grace_ms": rounded(rng.choice([2, 3]) * patience),
         "ack_ms": rng.choice([0.0, 1.0, 5.0]),
     }
     drawn |= dict(rng.choice(VARIANTS))
+    if drawn["levels"] > 1:  # there should be several groups
+        drawn["group_size"] = min(drawn["group_size"], max(1, network.processes // 2))
     if drawn["early"]:
         drawn["levels"] = 2
-    if drawn["levels"] > 1 and drawn["safe"] and drawn["inside"] == "all" and rng.random() < 0.5:
+    if drawn["levels"] > 1 and drawn["safe"] and drawn["inside"] == "all" and rng.random() < 0.4:
         how = rng.choice(["split", "merge", "both"])
         if how != "merge":
             drawn["split_above"] = rng.randint(2, 5)
         if how != "split":
             drawn["merge_below"] = rng.randint(2, 4)
     return drawn
+
+
+def _busiest(send: Sequence[ScriptedMessage]) -> list[int]:
+    """Those that the most messages are addressed to by name, and that answer the most."""
+    named = Counter(node for line in send for node in line.get("to", ()))
+    named.update(line["node"] for line in send if "answers" in line)
+    return [node for node, _ in named.most_common(FAVOURITES)]
 
 
 def _channel(settings: Any, rng: random.Random) -> Table | str:
@@ -256,7 +231,7 @@ def _over_longer_time(send: list[ScriptedMessage], rng: random.Random) -> list[S
     ]
 
 
-def _groups_survive(processes: int, s: Any, gone: set[int | None], left: bool, cut: bool) -> bool:
+def _groups_survive(processes: int, s: Any, gone: frozenset[int], left: bool, cut: bool) -> bool:
     tree = daisy(processes, s.group_size, s.levels, s.split_above is not None)
     local = [roster for number, roster in tree.rosters.items() if number < LEVEL]
     if s.split_above is not None or s.merge_below:
@@ -295,6 +270,16 @@ def _bearable(fault: Fault, heartbeat_ms: float, diameter: int) -> bool:
         return fault.for_ms is not None
     return not (isinstance(fault, RatedFault) and fault.for_ms is None) or (
         fault.rate * diameter <= LOSS_MOST
+    )
+
+
+def _late_ms(scenario: Scenario) -> float:
+    """How late a packet may be that nothing overtakes: all are late, or the channel keeps order."""
+    crossed = nx.diameter(scenario.network.graph)
+    return sum(
+        fault.late_ms * (crossed if fault.link is None else 1)
+        for fault in scenario.experiment.faults
+        if isinstance(fault, Reordering) and (fault.rate == 1 or scenario.experiment.channel)
     )
 
 

@@ -16,6 +16,7 @@ from testbed.experiment import Scenario
 from testbed.faults import Crash
 from testbed.fuzz import elements
 from testbed.fuzz.elements import SPAN_MS, Document, Members, Table, rounded
+from testbed.fuzz.messages import MOST_MESSAGES
 from testbed.fuzz.profiles.plain import Profile, resolved
 from testbed.protocols import Protocol
 from testbed.workloads.script import ScriptedMessage
@@ -40,7 +41,7 @@ class OptimisticProfile(Profile):
     def messages(self, nodes: int, groups: Members, rng: random.Random) -> list[ScriptedMessage]:
         """In some trials many more, so that a process lacks several when it gives one up."""
         drawn = super().messages(nodes, groups, rng)
-        many = rng.choice([0, elements.MOST_MESSAGES])
+        many = rng.choice([0, MOST_MESSAGES])
         times = (rounded(rng.uniform(0, 2 * SPAN_MS)) for _ in range(many))
         return drawn + [{"node": rng.randrange(nodes), "at_ms": at} for at in times]
 
@@ -56,10 +57,11 @@ class OptimisticProfile(Profile):
         if self.protocol.join is not Protocol.join:
             kinds.append("leave")
         drawn = elements.some_faults(kinds, scenario.network, rng)
+        drawn += elements.aimed_pauses(scenario.network, self.aims, rng)
         if rng.random() < 0.7:
             drawn.append(elements.loss(scenario.network, rng))
         if rng.random() < 0.3:
-            crashes = elements.crashes(scenario.network, rng)
+            crashes = elements.crashes(scenario.network, self.aims, rng)
             if rng.random() < 0.5:
                 crashes = [{**c, "for_ms": rounded(rng.uniform(1, SPAN_MS))} for c in crashes]
             drawn += crashes

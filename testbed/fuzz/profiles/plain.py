@@ -17,19 +17,29 @@ import random
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from testbed.experiment import Scenario, parse
 from testbed.experiment.seeds import stream
 from testbed.faults import Crash, LinkDown, Loss, Pause, Reordering
 from testbed.fuzz import elements
-from testbed.fuzz.elements import Document, Members, Table
+from testbed.fuzz.elements import Aims, Document, Members, Table
+from testbed.fuzz.messages import script
+from testbed.fuzz.priorities import change_points
 from testbed.protocols import Protocol
 from testbed.workloads.script import ScriptedMessage
 
-MOST_NODES = 8
+LATE_MS = 50.0  # how late packets of a link of low priority are at most
 SETTLE_MS = 300.0  # how long a protocol that never rests goes on after the last message
 RETRIES = 40  # of the reliable channel: enough for the worst faults that are drawn
+
+
+class Origin(NamedTuple):
+    """What an experiment is drawn from, besides its protocol."""
+
+    seed: int
+    large: bool = False  # 9 to 32 processes
+    state: str | None = None  # faults strike where a process has just got into this state
 
 
 class Profile:
@@ -37,24 +47,30 @@ class Profile:
 
     numbers: ClassVar[Mapping[str, tuple[float, ...]]] = {}
     """Of settings that are numbers: values with which much happens in a short run."""
+    least: ClassVar[tuple[int, ...]] = (2,)
+    """How many processes there are at least; one of these."""
 
     def __init__(self, protocol: type[Protocol]) -> None:
         self.protocol = protocol
+        self.aims = Aims()
 
-    def draw(self, seed: int) -> Document:
-        """The experiment of a seed."""
-        protocol = self.protocol
-        rng = stream(seed, "fuzz", protocol.name)
-        nodes = rng.randint(2, MOST_NODES)
+    def draw(self, origin: Origin) -> Document:
+        """The experiment of an origin."""
+        protocol, (seed, large, state) = self.protocol, origin
+        how = [*["large"] * large, *([] if state is None else [state])]
+        rng = stream(seed, "fuzz", protocol.name, *how)
+        rows = [row for row in protocol.transitions if state in (None, row.next)]
+        self.aims = Aims(sorted({row.event for row in rows}), 0.3 if state is None else 1.0)
+        nodes = elements.size(rng, rng.choice(self.least), large)
         reliable = self.reliable(rng)
         groups = self.groups(nodes, rng)
         document: Document = {
-            "name": f"fuzz-{protocol.name}-{seed}",
+            "name": "-".join(["fuzz", protocol.name, str(seed), *how]).replace(" ", "-"),
             "seed": seed,
             "channel": {"model": "reliable", "retries": RETRIES} if reliable else "raw",
             "protocol": {"name": protocol.name, **self.settings(rng)},
             "topology": elements.topology(nodes, rng),
-            "links": self.links(reliable, rng),
+            "links": self.links(nodes, reliable, rng),
             "transport": {
                 "routing": rng.choice(["hops", "delay"]),
                 "mtu": 1500 if reliable else rng.choice([200, 1500]),
@@ -88,19 +104,24 @@ class Profile:
         }
         return {name: rng.choice(values) for name, values in choices.items()}
 
-    def links(self, reliable: bool, rng: random.Random) -> Table:
-        """Delays and bandwidths; sometimes a queue, where the channel makes up for what it drops."""
+    def links(self, nodes: int, reliable: bool, rng: random.Random) -> Table:
+        """Delays and bandwidths; sometimes a queue, where the channel makes up for what it drops.
+
+        Links between many processes are fast: else queues would be longer than any timeout.
+        """
+        small = nodes <= elements.SMALL
+        rates: list[Any] = [1.0, 10.0, 1000.0, [0.5, 100.0]]
         links: Table = {
             "delay_ms": rng.choice([0.0, 1.0, [0.0, 1.0], [0.0, 10.0], [0.1, 50.0]]),
-            "bandwidth_mbit": rng.choice([1.0, 10.0, 1000.0, [0.5, 100.0]]),
+            "bandwidth_mbit": rng.choice(rates if small else [100.0, 1000.0]),
         }
-        if reliable and rng.random() < 0.2:
+        if small and reliable and rng.random() < 0.2:
             links["queue_packets"] = rng.randint(20, 60)  # two messages in fragments fit
         return links
 
     def messages(self, nodes: int, groups: Members, rng: random.Random) -> list[ScriptedMessage]:
         """The script of the experiment."""
-        return elements.script(self.protocol, nodes, groups, rng)
+        return script(self.protocol, nodes, groups, rng)
 
     def finish(self, document: Document, rng: random.Random) -> None:
         """Add what depends on the network that follows from the rest: the faults."""
@@ -116,11 +137,16 @@ class Profile:
         elif not protocol.needs_fifo(experiment.settings):
             kinds.append("reordering")
         drawn = elements.some_faults(kinds, network, rng)
+        drawn += elements.aimed_pauses(network, self.aims, rng)
         if reliable and rng.random() < 0.7:
             drawn.append(elements.loss(network, rng))
+        if rng.random() < 0.3:
+            steps = len(experiment.workload.send) * network.processes  # type: ignore[attr-defined]
+            fifo = not reliable and protocol.needs_fifo(experiment.settings)
+            drawn += change_points(network, steps, LATE_MS, fifo, rng)
         outlived = (protocol.needs_overlay or not reliable) and not protocol.needs_everybody
         if outlived and rng.random() < 0.3:
-            drawn += elements.crashes(network, rng)
+            drawn += elements.crashes(network, self.aims, rng)
         return drawn
 
     def promised(self, scenario: Scenario) -> bool:
@@ -129,17 +155,26 @@ class Profile:
         faults = experiment.faults
         if any(isinstance(fault, LinkDown | Pause) and fault.for_ms is None for fault in faults):
             return False
-        crashed = {fault.node for fault in faults if isinstance(fault, Crash)}
-        if crashed and protocol.needs_everybody:
+        crashes = [fault for fault in faults if isinstance(fault, Crash)]
+        survives = all(
+            elements.survivable(network, crashed)
+            for crashed in elements.losses(crashes, network.processes)
+        )
+        if crashes and protocol.needs_everybody:
             return False
         if experiment.channel is not None:
-            return not crashed or (protocol.needs_overlay and elements.survivable(network, crashed))
+            return not crashes or (protocol.needs_overlay and survives)
         fifo = protocol.needs_fifo(experiment.settings)
         losing = (Loss, LinkDown, Reordering) if fifo else (Loss, LinkDown)
         links = experiment.links
-        return not (
-            any(isinstance(fault, losing) for fault in faults) or links.loss or links.queue_packets
-        ) and elements.survivable(network, crashed)
+        return (
+            not (
+                any(isinstance(fault, losing) for fault in faults)
+                or links.loss
+                or links.queue_packets
+            )
+            and survives
+        )
 
     def repair_ms(self, settings: Any) -> float | None:
         """How long after the last fault everything works again; None if that is not promised."""

@@ -13,7 +13,7 @@ from testbed.check import Event, Verdict, check_events
 from testbed.engines.simulate.engine import Simulation
 from testbed.errors import UserError
 from testbed.experiment import Experiment, Scenario
-from testbed.faults import Condition, Crash, FaultSchedule, LinkDown, Loss, Pause, Trigger
+from testbed.faults import Condition, Crash, FaultSchedule, LinkDown, Loss
 from testbed.fuzz.trial import MemoryLog
 from testbed.progress import silent
 from testbed.protocols import Message, Place
@@ -92,17 +92,6 @@ def test_a_process_is_up_again_when_its_last_crash_is_over() -> None:
     assert list(timetable(Crash(node=1), Crash(node=1, at_ms=5, for_ms=1))) == [(0, "kill", 1)]
 
 
-def test_a_trigger_strikes_once_when_enough_has_been_delivered() -> None:
-    graph = nx.path_graph(3)
-    fault = Pause(node=0, when=Trigger(node=2, delivered=3), for_ms=2)
-    schedule = FaultSchedule([fault], graph, random.Random(1), 0)
-    assert schedule.awaited() == {2}
-    schedule.delivered(2, 2, 5 * MS)
-    assert schedule.next() is None
-    schedule.delivered(2, 3, 6 * MS)
-    assert (schedule.next(), schedule.awaited()) == (6 * MS, frozenset())
-
-
 def test_faults_at_random_are_the_same_for_one_seed_and_end_with_the_workload() -> None:
     drawn = [list(timetable(LinkDown(per_s=200, for_ms=5), graph=nx.cycle_graph(6))) for _ in "ab"]
     assert drawn[0] == drawn[1]
@@ -117,6 +106,18 @@ def test_faults_at_random_are_the_same_for_one_seed_and_end_with_the_workload() 
         ({"kind": "crash", "node": 9}, "there is no node 9"),
         ({"kind": "crash", "node": 1, "when": {"node": 9, "delivered": 1}}, "there is no node 9"),
         ({"kind": "partition", "nodes": [1, 9]}, "there is no node 9"),
+        ({"kind": "crash", "node": "same"}, 'node = "same" needs when'),
+        ({"kind": "partition", "nodes": "same"}, 'nodes = "same" needs when'),
+        ({"kind": "crash", "node": 1, "when": {"node": 1}}, "either delivered or event"),
+        (
+            {"kind": "crash", "node": 1, "when": {"delivered": 1, "event": "flush"}},
+            "either delivered or event",
+        ),
+        (
+            {"kind": "crash", "node": 1, "when": {"delivered": 1, "count": 2}},
+            "count is for an event",
+        ),
+        ({"kind": "crash", "node": 1, "when": {"event": "flush", "count": 0}}, "at least 1, not 0"),
     ],
 )
 def test_a_fault_of_what_is_not_there_is_refused(fault: dict[str, Any], says: str) -> None:
@@ -229,13 +230,6 @@ def test_a_paused_process_hears_its_timers_when_it_wakes() -> None:
     ]
     verdict, _, _ = judged(experiment("overlay", channel="reliable", fault=fault))
     assert verdict.ok
-
-
-def test_a_crash_by_trigger_comes_right_after_the_delivery() -> None:
-    fault = {"kind": "crash", "node": 0, "when": {"node": 3, "delivered": 5}}
-    _, _, log = judged(experiment("overlay", fault=[fault]))
-    fifth = [event.t for event in log.events[3] if event.event == "deliver"][4]
-    assert log.events[0][-1] == Event("crash", t=fifth)
 
 
 def test_one_seed_is_one_run_with_faults_too(tmp_path: Path) -> None:

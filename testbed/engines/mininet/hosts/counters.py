@@ -1,33 +1,57 @@
-"""Counters in memory that all processes of a run share, and logs that survive SIGKILL.
+"""What all processes of a run share, counters in memory and a pipe, and logs that survive SIGKILL.
 
-The supervisor reads the counters to see when a run is over, and which deliveries trigger a fault.
+The supervisor reads the counters to see when a run is over. The pipe tells it of the events that may
+trigger a fault, in the order in which they happened.
 """
 
 import mmap
 import os
-from collections.abc import Collection
+import struct
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from typing_extensions import override
 
+from testbed.faults import DELIVERY, Watch
 from testbed.runs.events import EventLog
+
+RECORD = struct.Struct("II")  # the node, and the number of the event's name
+RECORDS_PER_READ = 1024
 
 
 class SharedCounters:
-    """A number of each kind for each host; the eventfd ``wake`` tells of a delivery awaited."""
+    """A number of each kind for each host, and the pipe that tells of events awaited."""
 
-    def __init__(self, hosts: int, awaited: Collection[int] = ()) -> None:
-        numbers = memoryview(mmap.mmap(-1, 4 * 8 * hosts)).cast("q")
+    def __init__(self, hosts: int, awaited: Collection[Watch] = ()) -> None:
+        numbers = memoryview(mmap.mmap(-1, 3 * 8 * hosts)).cast("q")
         self.moved = numbers[:hosts]  # datagrams sent and received
         self.timers = numbers[hosts : 2 * hosts]  # that are set
-        self.delivered = numbers[2 * hosts : 3 * hosts]  # messages, if a delivery may be awaited
-        self.deliveries = numbers[3 * hosts :]  # messages, in all
-        self.awaited = awaited
-        self.wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self.deliveries = numbers[2 * hosts :]  # messages
+        self._awaited = frozenset(awaited)
+        self._names = sorted({watch.event for watch in awaited})
+        self.wake, self.tell = os.pipe2(os.O_CLOEXEC)
+        os.set_blocking(self.wake, False)
+
+    def has_happened(self, node: int, event: str) -> None:
+        """Tell of an event, if a fault may wait for it."""
+        if not self._awaited.isdisjoint((Watch(node, event), Watch(None, event))):
+            os.write(self.tell, RECORD.pack(node, self._names.index(event)))
+
+    def told(self) -> Iterator[tuple[int, str]]:
+        """The events of which nobody has been told yet: which node, and what."""
+        while True:
+            try:
+                records = os.read(self.wake, RECORDS_PER_READ * RECORD.size)
+            except BlockingIOError:
+                return
+            for node, name in RECORD.iter_unpack(records):
+                yield node, self._names[name]
 
     def close(self) -> None:
-        """Close the eventfd."""
+        """Close the pipe."""
         os.close(self.wake)
+        os.close(self.tell)
 
 
 class LiveLog(EventLog):
@@ -49,9 +73,12 @@ class LiveLog(EventLog):
     @override
     def deliver(self, t: int, node: int, source: int, seq: int) -> None:
         super().deliver(t, node, source, seq)
-        self._counters.delivered[node] += 1
-        if node in self._counters.awaited:
-            os.eventfd_write(self._counters.wake, 1)
+        self._counters.has_happened(node, DELIVERY)
+
+    @override
+    def note(self, t: int, node: int, event: str, facts: Mapping[str, Any]) -> None:
+        super().note(t, node, event, facts)
+        self._counters.has_happened(node, event)
 
     @override
     def _add(self, line: str) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import time
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from testbed.engines.mininet.kernel.timerfd import TimerFd
@@ -43,11 +42,9 @@ class FaultInjector(AbstractContextManager["FaultInjector"]):
 
     def advance(self) -> None:
         """Do all that is due by now."""
-        with suppress(BlockingIOError):
-            os.eventfd_read(self.counters.wake)
         now = time.monotonic_ns() - self._start
-        for node in self.faults.awaited():
-            self.faults.delivered(node, self.counters.delivered[node], now)
+        for node, event in self.counters.told():
+            self.faults.happened(node, event, now)
         self._do(now)
 
     def _do(self, now: int) -> None:

@@ -33,7 +33,7 @@ from testbed.engines.mininet.kernel.namespaces import enter
 from testbed.engines.mininet.plan import MULTICAST_IP, host_ip
 from testbed.errors import UserError
 from testbed.experiment import Scenario
-from testbed.faults import Actuator, Condition, Crash
+from testbed.faults import Actuator, Condition, Crash, Watch
 from testbed.node.meter import Meter, Sent
 from testbed.packets.framing import frames
 from testbed.runs.directory import RunDirectory, run_id
@@ -80,7 +80,7 @@ class Supervisor(Actuator):
         directory: RunDirectory,
         namespaces: Sequence[int],
         conditions: Conditions,
-        awaited: Collection[int] = (),
+        awaited: Collection[Watch] = (),
     ) -> None:
         self.scenario = scenario
         self.conditions = conditions
@@ -143,7 +143,7 @@ class Supervisor(Actuator):
         """By SIGKILL; its log says so."""
         self.children.pop(node).end()
         self._paused.discard(node)
-        self.counters.timers[node] = self.counters.delivered[node] = 0
+        self.counters.timers[node] = 0
         counters.cut_half_line(self.directory.event_log(node))
         meter = Meter()
         vars(meter).update(
@@ -287,7 +287,7 @@ class Supervisor(Actuator):
         if pid == 0:
             status = 1
             try:
-                close_all_but(orders_in, answers_out, self.namespaces[host.me], self.counters.wake)
+                close_all_but(orders_in, answers_out, self.namespaces[host.me], self.counters.tell)
                 self._be_the_host(host, orders_in, answers_out)
                 status = 0
             except Exception:
