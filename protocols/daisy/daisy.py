@@ -1,36 +1,38 @@
-"""The hierarchical daisy: local groups, servers that relay between them, servers of servers.
+"""The hierarchical daisy: local groups, causal servers that relay between them, hyper-servers above.
 
 Baldoni, Friedman & van Renesse, "The Hierarchical Daisy Architecture for Causal Delivery", 1996.
+
+    3.1    local groups and groups of servers (Fig. 3)    ``tree``, ``hierarchy``
+           what the group communication system does       ``groups``: views, causal broadcast, stability
+           relaying between groups                        ``relay``
+           groups that split and merge (Fig. 4)           ``split_merge``, ``Daisy._reshape``
+    3.1.1  stability within and across groups             ``groups.stability``, ``Relaying.may_release``
+    3.1.2  a server fails                                 ``Hierarchy._climb``, ``groups.view_change``
+    3.2    more levels (Fig. 5)                           ``tree``, ``hierarchy``
+    3.4    1. early relaying                              ``early_relay``, ``server_group``
+           2. to the recipients only                      ``matrices``
+           3. by way of the server                        ``star``
 
 A message is causally broadcast in its sender's local group. The group's server, the first of its
 view, broadcasts it in the group of servers above if it has destinations elsewhere, and so on up; a
 member of a group of servers broadcasts it in its group below if it has destinations there. Duplicates
 are dropped by source, incarnation and sequence number.
-Delivery: within a group by one vector of the group's size (``casting``).
+Delivery: within a group by one vector of the group's size (``groups.casting``).
 Invariant: a server relays what a group has *delivered*, in that order, and, if ``safe``, once every
 member of the view is known to have delivered it. So the survivors of a view have all that ever left
 the group, and its causal past. The paper relays at once; then a sender and its server that crash
 together take messages with them that have already been answered elsewhere, which leaves holes.
-Stability (section 3.1.1): a member of a group of servers releases m when all destinations below it
-have delivered m; a server releases m in its group when m is stable in the group above. A new server
-(section 3.1.2) joins the group above, gets what is not stable there, and relays what is new to either.
 State: one ``Group`` for each level at which this process is a member; what waits to be relayed.
-Cost: 32 + 16 + 4m + 4|Dests| + d bytes a copy in a group of m; a report of 52 + 8m bytes to each member
-every heartbeat, and one after deliveries if ``safe``.
-
-A group that has become too large or too small is silenced until nothing of it is in transit; then it
-is split, or its members join the next group, which gives them what is in transit to them.
-The paper's optimisations (section 3.4) are modules of their own: ``early_relay`` relays a message
-before it is deliverable; inside a group, ``matrices`` sends messages to their recipients only, with
-a matrix instead of a vector, and ``star`` sends them by way of the server.
+Cost: 32 + 16 + 4m + 4|Dests| + d bytes a copy in a group of m; every heartbeat a report of 56 + 8m
+bytes from each member to the server and of 56 + 12m back; if ``safe``, one after a delivery to who
+relays the message.
 
 Limits. Without ``safe``: as above. A process that is cut off from most of its view for longer than
 ``grace_ms``, goes on, and crashes before it is back may leave a hole. One that was away for longer
 than ``forget_ms`` lacks what was sent meanwhile; one that leaves is not owed what was in transit. If a
 whole view of servers crashes together with a local group, messages that others had from that group may
 be delivered without their causal past. So may what the last member of a local group sends, if it
-leaves just when another group merges with its own, and comes back. A restarted process looks for the
-group in which it first was.
+leaves just when another group merges with its own, and comes back.
 """
 
 from collections import Counter, deque
@@ -54,27 +56,30 @@ from ..base import (
     Protocol,
     Ratio,
     SetTimer,
+    Transition,
 )
-from ..wire import Message
-from .early_relay import EarlyRelays
-from .group import Group
+from ..groups.agreed import Reshape
+from ..groups.casting import Casting, Way
+from ..groups.detector import Timing
+from ..groups.group import Group
+from ..groups.messages import Cast, Expelled
+from ..groups.passed import MESSAGES
+from ..groups.states import TRANSITIONS
+from ..groups.view import FIRST, Member, View, ViewId
+from ..wire import Message, MessageId
+from .early_relay import EarlyRelaying
+from .hierarchy import BACKING_BITS, Hierarchy
 from .matrices import Matrices
-from .membership import FIRST, Timing
-from .messages import MESSAGES, Cast
-from .relay import BACKING_BITS
-from .server_group import ServerGroup
+from .server_group import ByOrigin
 from .split_merge import merge, split
-from .stamped_cast import StampedCast
-from .star import StarGroup
+from .star import StarCasting
 from .tree import LEVEL, daisy
-from .view import Member, View, ViewId
-from .view_change import Reshape
 
 TICK = "tick"
 PATIENT = 10  # heartbeats after which a silenced group should have nothing in transit
 
 
-class Daisy(EarlyRelays):
+class Daisy(Hierarchy):
     """Local groups joined by servers, on any number of levels."""
 
     name: ClassVar[str] = "daisy"
@@ -82,7 +87,8 @@ class Daisy(EarlyRelays):
     wire_id: ClassVar[int] = 9
     takes_subsets: ClassVar[bool] = True
     rests: ClassVar[bool] = False
-    messages: ClassVar[tuple[type[Message], ...]] = (*MESSAGES, StampedCast)
+    transitions: ClassVar[tuple[Transition, ...]] = TRANSITIONS
+    messages: ClassVar[tuple[type[Message], ...]] = MESSAGES
     figures: ClassVar[tuple[Figure, ...]] = (
         Ratio(
             "broadcasts_per_message", "broadcasts per message", of="broadcasts", per="multicasts"
@@ -102,6 +108,20 @@ class Daisy(EarlyRelays):
             "messages buffered per process, mean",
             of="buffered_messages",
             per="buffer_samples",
+        ),
+        Ratio(
+            "buffered_bytes_mean",
+            "bytes buffered per process, mean",
+            form=",.0f",
+            of="buffered_bytes",
+            per="buffer_samples",
+        ),
+        Ratio(
+            "datagrams_per_message",
+            "datagrams per message, until the last delivery",
+            form=",.1f",
+            of="datagrams",
+            per="multicasts",
         ),
     )
 
@@ -151,7 +171,6 @@ class Daisy(EarlyRelays):
         super().__init__(place, settings)
         s = self.settings
         self.clock = place.base
-        self.time = 0
         self.tree = daisy(place.processes, s.group_size, s.levels, s.split_above is not None)
         self.path = self.tree.path(self.me)
         self.timing = Timing(
@@ -161,6 +180,8 @@ class Daisy(EarlyRelays):
             round(s.forget_ms * NS_PER_MS),
             round(s.ack_ms * NS_PER_MS) if s.safe else None,
         )
+        if s.early:
+            self.relaying = EarlyRelaying(self)
         self.seen: dict[tuple[int, int], int] = {}  # delivered to the application
         self.reshape_from = 0
         self.returning = False
@@ -201,18 +222,27 @@ class Daisy(EarlyRelays):
             if m.roster - me.roster
         ]
         candidates = sorted(self.tree.rosters[number])
-        kind: Callable[..., Group] = Group
+        way: Way = Casting
         if self.settings.inside == "recipients":
             top = level + 1 == len(self.path)
-            kind = partial(Group, way=partial(Matrices, k=self.settings.resilience, top=top))
+            way = partial(Matrices, k=self.settings.resilience, top=top)
         elif self.settings.inside == "server" and level == 0:
-            kind = StarGroup
+            way = StarCasting
         elif self.settings.early and level == 1:
-            kind = ServerGroup
-        group = kind(number, me, self.timing, candidates, view=view, now=now, others=others)
+            way = ByOrigin
+        group = Group(number, me, self.timing, candidates, way, view, now, others)
         if level == 0:
             group.gather = self._gather
+            group.is_needed_elsewhere = self.is_needed_above
+        group.relayers = partial(self.relayers, level)
+        group.admission.hasty = level > 0  # others have had ``grace`` to take their servers' place
+        if not self.settings.early:
+            group.find_elsewhere = self._find
         return group
+
+    def _find(self, name: MessageId) -> Cast | None:
+        """A message that any group of this process keeps."""
+        return next((cast for g in self.groups if (cast := g.kept.find(name))), None)
 
     @classmethod
     @override
@@ -231,39 +261,56 @@ class Daisy(EarlyRelays):
     def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
         """Broadcast in the local group, from where servers relay it."""
         self.clock += 1
-        self.time += 1
-        cast = Cast(self.me, self.clock, payload, now, time=self.time, dests=destinations)
-        self.outbox.append(cast)
+        self.outbox.append(Cast(self.me, self.clock, payload, now, dests=destinations))
         yield from self._advance(now)
 
     @override
     def receive(self, message: Message, sender: int, now: int) -> Effects:
         for level, group in enumerate(self.groups):
             if group.number == message.group:
-                yield from self._translate(level, group.receive(message, sender, now), now)
+                yield from self.translate(level, group.receive(message, sender, now), now)
                 yield from self._advance(now)
                 return
+        yield from self._of_another_group(message, sender, now)
+        yield from self._advance(now)
+
+    def _of_another_group(self, message: Message, sender: int, now: int) -> Effects:
+        """Handle what is for a group that this process has left, or that was merged with its own."""
+        local, about = self.local, self.local.view
+        if isinstance(message, Expelled):
+            self.goodbyes.pop(message.group, None)
+            if message.group < LEVEL and (about is None or sender in about.processes):
+                yield from local.admission.redirect(message.group, sender, now)
+        elif message.group < LEVEL and not local.seeking and about and sender in about.away:
+            # its group was merged with this one while it was away
+            yield local.send((sender,), Expelled, view=about.id)
         yield Discard(message, "no member")
 
     @override
     def timeout(self, timer: Hashable, now: int) -> Effects:
         if timer == TICK:
             self._return(now)
+            yield from self._repeat_goodbyes(now)
             yield from self._reshape(now)
             for level, group in enumerate(list(self.groups)):
                 if group not in self.groups:
                     continue
-                above = self._members_above(level)
-                ticks = group.tick(now, lambda c, k=level: self._may_release(k, c, now), above)  # type: ignore[misc]
-                yield from self._translate(level, ticks, now)
-            yield Count("buffered_messages", sum(len(group.history) for group in self.groups))
+                self.look_around(level, now)
+                ticks = group.tick(now, self._may_release(level, now))
+                yield from self.translate(level, ticks, now)
+            kept = [group.kept for group in self.groups]
+            yield Count("buffered_messages", sum(len(k.history) + len(k.archive) for k in kept))
+            yield Count("buffered_bytes", sum(k.size() for k in kept))
             yield Count("buffer_samples")
             yield SetTimer(TICK, self.timing.heartbeat)
         else:
             for level, group in enumerate(self.groups):
                 if timer == ("ack", group.number):
-                    yield from group.acknowledge(self._members_above(level))
+                    yield from self.translate(level, group.reporting.acknowledge(now), now)
         yield from self._advance(now)
+
+    def _may_release(self, level: int, now: int) -> Callable[[Cast], bool]:
+        return lambda cast: self.relaying.may_release(level, cast, now)
 
     @override
     def leave(self, now: int) -> Effects:
@@ -273,7 +320,7 @@ class Daisy(EarlyRelays):
     def join(self, now: int) -> Effects:
         """Stay, if no member knows yet that this process leaves; else leave and come back."""
         local = self.local
-        local.leaving = local.out or self.me in local.leavers
+        local.leaving = local.out or self.me in local.succession.leavers
         self.returning = local.leaving
         self._return(now)
         yield from ()
@@ -293,12 +340,14 @@ class Daisy(EarlyRelays):
         stream = cast.source, cast.seq >> SEQUENCE_BITS
         if cast.is_for((self.me,)) and cast.seq > self.seen.get(stream, -1):
             self.seen[stream] = cast.seq
+            yield Count("datagrams", self.datagrams)
+            self.datagrams = 0
             yield Deliver(cast)
 
     def _reshape(self, now: int) -> Effects:
         """As server, keep the local group's size in bounds: silence it, then split or merge it."""
         local = self.local
-        if not local.is_server or local.frozen or local.joining or len(self.groups) < 2:
+        if not local.is_server or local.frozen or local.seeking or len(self.groups) < 2:
             return
         above = self.groups[1].view
         if above is None or not self.groups[1].open or self.groups[1].me not in above.members:
@@ -308,7 +357,7 @@ class Daisy(EarlyRelays):
         plan = self._plan(above, now) if now >= self.reshape_from else None
         if plan is not None:
             yield from local.hush(now)
-            local.reshape = None if local.history else plan
+            local.change.reshape = None if local.history else plan
             if now - self.reshape_from > PATIENT * self.timing.heartbeat:  # another group tries too
                 self.reshape_from = now + round(self._pause() * self.timing.heartbeat)
         elif now >= self.reshape_from:
@@ -317,10 +366,11 @@ class Daisy(EarlyRelays):
     def _plan(self, above: View, now: int) -> Reshape | None:
         view, s = self.local.view, self.settings
         assert view is not None
-        absent = self.groups[1].absent_since.values()
+        since = self.groups[1].detector.away_since
+        absent = [since.get(p, now) for m in above.absent for p in m.roster]
         if s.split_above is not None and len(view.members) > s.split_above:
             return split(view, above, self.talk)
-        if any(now - since < self.timing.grace for since in absent):
+        if any(now - left < self.timing.grace for left in absent):
             return None  # a group of unknown size will soon have a new server, unless it crashed
         if len(view.members) < s.merge_below:
             most = s.split_above or 2 * s.group_size
@@ -338,8 +388,11 @@ class Daisy(EarlyRelays):
         """What is in transit from above to the local group, or to a process that joins it."""
         if not self.local.is_server or len(self.groups) < 2:
             return None
-        above, roster = self.groups[1], self._roster(0) | {process}
-        if above.joining or not above.may_relay(now) or not above.is_complete:
+        above, roster = self.groups[1], self.roster(0) | {process}
+        if above.seeking or above.casting is None or not above.may_relay(now):
             return None
-        casts = above.history.values()
+        if not above.casting.complete():
+            return None
+        kept = (*above.kept.archived(), *above.history.values())
+        casts = (self.known_above(0, cast) for cast in kept)
         return [c for c in casts if c.is_for(roster) and above.is_everywhere(c.id)]

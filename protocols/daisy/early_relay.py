@@ -27,18 +27,20 @@ servers, where k of its group's members have messages in transit, and 12 + 4s in
 from collections import deque
 from collections.abc import Collection
 from dataclasses import replace
-from typing import Any
 
-from ..base import Count, Effects, Place
-from .messages import NO_VIEW, Cast
-from .relay import Relays
-from .server_group import ServerGroup, beyond_of, follows, stream_of
-from .stamped_cast import StampedCast
-from .tree import GroupTree
+from typing_extensions import override
+
+from ..base import Count, Effects
+from ..groups.messages import NO_VIEW, Cast
+from ..groups.stability import stream_of
+from ..groups.stamped_cast import StampedCast
+from .hierarchy import Hierarchy
+from .relay import Relaying
+from .server_group import ByOrigin, beyond_of, follows
 
 
-class EarlyRelays(Relays):
-    """Relaying between two levels, early if the settings say so.
+class EarlyRelaying(Relaying):
+    """Relaying between two levels, before messages are deliverable.
 
     View changes. Numbers belong to a view of the servers; a new view begins when all its members
     have delivered what any of them had received in the old one, so numbers of an old view ask for
@@ -57,38 +59,40 @@ class EarlyRelays(Relays):
     gain.
     """
 
-    tree: GroupTree
-
-    def __init__(self, place: Place, settings: Any = None) -> None:
-        super().__init__(place, settings)
+    def __init__(self, daisy: Hierarchy) -> None:
+        super().__init__(daisy)
         self.above = NO_VIEW
         self.beyond: tuple[int, ...] = ()  # the last broadcast of each server in that view, here
 
-    def _stamped(self, cast: Cast) -> Cast:
-        if not self.settings.early or not self._leaves(0, cast):
+    @override
+    def stamped(self, cast: Cast) -> Cast:
+        if not self.leaves(0, cast):
             return cast
         last = {
             stream_of(c.id): c.id
-            for c in self.local.history.values()
-            if c.source in self._home() and self._leaves(0, c)
+            for c in self.daisy.local.history.values()
+            if c.source in self._home() and self.leaves(0, c)
         }
         return StampedCast(
             cast.source, cast.seq, cast.payload, cast.sent_at, time=cast.time, dests=cast.dests,
-            above=self.above, beyond=self.beyond, after=tuple(sorted(last.values())),
+            newcomers=cast.newcomers, above=self.above, beyond=self.beyond,
+            after=tuple(sorted(last.values())),
         )  # fmt: skip
 
     def _home(self) -> frozenset[int]:
         """The processes of the local group, whether they are members now or not."""
-        return self.tree.rosters[self.path[0]]
+        return self.daisy.tree.rosters[self.daisy.path[0]]
 
-    def _leaves(self, level: int, cast: Cast) -> bool:
-        if not self.settings.early or level:
-            return super()._leaves(level, cast)
+    @override
+    def leaves(self, level: int, cast: Cast) -> bool:
+        if level:
+            return super().leaves(level, cast)
         # the same in all views: what is named must be relayed
-        return len(self.path) > 1 and (cast.dests is None or not cast.dests <= self._home())
+        return len(self.daisy.path) > 1 and cast.leaves(self._home())
 
-    def _note(self, level: int, cast: Cast) -> None:
-        super()._note(level, cast)
+    @override
+    def note(self, level: int, cast: Cast) -> None:
+        super().note(level, cast)
         if (
             level
             or not isinstance(cast, StampedCast)
@@ -101,56 +105,59 @@ class EarlyRelays(Relays):
         else:  # a new view of the servers starts its numbers again
             self.above, self.beyond = cast.above, cast.beyond
 
-    def _relay(self, queue: deque[Cast], origin: int, target: int, now: int) -> Effects:
-        if not self.settings.early:
-            yield from super()._relay(queue, origin, target, now)
-        elif target > origin:
+    @override
+    def relay(self, queue: deque[Cast], origin: int, target: int, now: int) -> Effects:
+        if target > origin:
             yield from self._relay_up(queue, now)
         else:
             yield from self._relay_down(queue, now)
 
     def _relay_up(self, queue: deque[Cast], now: int) -> Effects:
         """Relay what was delivered, in that order, then what was only received."""
-        above = self.groups[1]
-        assert isinstance(above, ServerGroup)
+        above = self.daisy.groups[1]
         if above.view is None or above.me not in above.view.members:
             return  # the servers do not know the local group's view yet
         while queue and above.open:
-            if above.knows(queue[0]):
+            assert isinstance(above.casting, ByOrigin)
+            if above.casting.knows(queue[0]):
                 queue.popleft()
-            elif self._must_wait(0, queue[0], now):
+            elif self.must_wait(0, queue[0], now):
                 return
             else:
                 yield from self._cast_above(queue.popleft(), now)
         for cast in list(self._held()):
-            if not queue and above.open and self._leaves(0, cast) and not above.knows(cast):
+            if queue or not above.open or not self.leaves(0, cast):
+                continue
+            assert isinstance(above.casting, ByOrigin)
+            if not above.casting.knows(cast):
                 yield Count("early_relays")
                 yield from self._cast_above(cast, now)
 
     def _cast_above(self, cast: Cast, now: int) -> Effects:
         """Broadcast in the group of servers, which may be a new one that has seen nothing."""
         if isinstance(cast, StampedCast):
-            local = self.local
-            after = (n for n in cast.after if n in local.history or not follows((n,), local.seen))
+            kept = self.daisy.local.kept
+            after = (n for n in cast.after if n in kept.history or not follows((n,), kept))
             cast = replace(cast, after=tuple(after))
         yield Count("relays")
-        yield from self._translate(1, self.groups[1].cast(cast, now), now)
+        yield from self.daisy.translate(1, self.daisy.groups[1].cast(cast, now), now)
 
     def _relay_down(self, queue: deque[Cast], now: int) -> Effects:
         """Relay down what does not answer held messages of the local group; the rest waits."""
-        while self.local.open and (cast := next((c for c in queue if self._goes(c)), None)):
+        while self.daisy.local.open and (cast := next((c for c in queue if self._goes(c)), None)):
             queue.remove(cast)
-            if not self.local.has_seen(cast):
+            cast = self.daisy.known_above(0, cast)
+            if cast.is_for(self.daisy.roster(0)) and not self.daisy.local.has_seen(cast):
                 yield Count("relays")
-                yield from self._translate(0, self.local.cast(cast, now), now)
+                yield from self.daisy.translate(0, self.daisy.local.cast(cast, now), now)
 
     def _held(self) -> Collection[Cast]:
         """What was received in the local group and is not deliverable."""
-        return () if self.local.casting is None else self.local.casting.held.values()
+        return () if self.daisy.local.casting is None else self.daisy.local.casting.held.values()
 
     def _goes(self, cast: Cast) -> bool:
         """Whether nothing in its causal past was relayed from here and is not deliverable here."""
-        casting = self.groups[1].casting
+        casting = self.daisy.groups[1].casting
         if casting is None:
             return True
         number = beyond_of(cast, casting)[casting.me]
@@ -160,8 +167,9 @@ class EarlyRelays(Relays):
                 return False
         return True
 
-    def _may_release(self, level: int, cast: Cast, now: int) -> bool:
-        if self.settings.early and level == 1:
-            waits = not self.groups[1].has_seen(cast) or any(h.id == cast.id for h in self._held())
-            return not waits and super()._may_release(level, cast, now)
-        return super()._may_release(level, cast, now)
+    @override
+    def may_release(self, level: int, cast: Cast, now: int) -> bool:
+        seen = level == 0 or self.daisy.groups[1].has_seen(cast)
+        if not seen or (level and any(held.id == cast.id for held in self._held())):
+            return False
+        return super().may_release(level, cast, now)

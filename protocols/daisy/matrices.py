@@ -20,11 +20,12 @@ from dataclasses import replace
 
 from typing_extensions import override
 
+from ..groups.agreed import Flushed, HeldCast, Label
+from ..groups.casting import AT_ONCE, Casting, Copies, Status
+from ..groups.messages import Cast, Report
+from ..groups.stability import Stability
+from ..groups.view import View
 from ..wire import MessageId
-from .casting import AT_ONCE, Casting, Copies
-from .messages import Cast, Report
-from .view import View
-from .view_change import HeldCast, State
 
 
 class Matrices(Casting):
@@ -46,9 +47,15 @@ class Matrices(Casting):
     """
 
     def __init__(
-        self, view: View, me: int, carried: Sequence[Cast], k: int = 1, top: bool = True
+        self,
+        view: View,
+        me: int,
+        carried: Sequence[Cast],
+        kept: Stability | None = None,
+        k: int = 1,
+        top: bool = True,
     ) -> None:
-        super().__init__(view, me, carried)
+        super().__init__(view, me, carried, kept)
         self.view, self.top = view, top
         self.size = len(view.members)
         self.resilience, self.k = k, min(k, self.size - 1)
@@ -58,7 +65,7 @@ class Matrices(Casting):
 
     def recipients(self, cast: Cast, i: int) -> list[int]:
         """The members that a cast of member i goes to."""
-        lost = self.top and cast.dests is not None and not cast.dests <= self.view.roster
+        lost = self.top and cast.dests is not None and cast.leaves(self.view.roster)
         to = [
             j
             for j, member in enumerate(self.view.members)
@@ -68,7 +75,7 @@ class Matrices(Casting):
         return to + [j for j in witnesses if j not in to][: max(0, self.k - len(to))]
 
     def _leaves(self, cast: Cast) -> bool:
-        return not self.top and (cast.dests is None or not cast.dests <= self.view.present)
+        return not self.top and cast.leaves(self.view.present)
 
     def _count(self, cast: Cast, i: int, j: int) -> int:
         """The number of a cast of member i among those to j; or among all its casts, if j is i."""
@@ -80,14 +87,12 @@ class Matrices(Casting):
         for j in to:
             self.SENT[self.me][j] += 1
         self.T[self.me] += 1
-        self.cast_at[self.T[self.me]] = now
         rows = [[*row[:i], self.firm[i], *row[i + 1 :]] for i, row in enumerate(self.SENT)]
         vector = (*(entry for row in rows for entry in row), self.T[self.me])
         cast = replace(cast, view=self.id, vector=vector)
-        self.enter(self.me + 1, cast)
+        self.enter(self.me + 1, cast, now=now)
         self._firm_up()
-        processes = self.view.processes
-        return cast, [(tuple(processes[j] for j in sorted(to)), cast)] if to else []
+        return cast, [(tuple(self.processes[j] for j in sorted(to)), cast)] if to else []
 
     def fits(self, message: Cast | Report, sender: int) -> bool:
         """Whether a cast has a matrix of this view's size, and this process is a recipient."""
@@ -110,11 +115,13 @@ class Matrices(Casting):
             self.news = True
         return True
 
-    def next(self) -> tuple[int, Cast] | None:
+    def next(self, now: int = 0) -> tuple[Cast, bool] | None:
         """Take a deliverable cast out of the hold-back queue, and merge its matrix."""
-        ready = super().next()
+        before = self.T.copy()
+        ready = super().next(now)
         if ready is not None:
-            i, cast = ready
+            cast = ready[0]
+            i = next(k for k, (t, was) in enumerate(zip(self.T, before, strict=True)) if t > was)
             self.firm[i] = max(self.firm[i], cast.vector[-1])
             for j, row in enumerate(self.SENT):
                 row[:] = map(max, row, cast.vector[j * self.size :])
@@ -166,23 +173,41 @@ class Matrices(Casting):
         self.released[i][:] = map(max, self.released[i], report.released)
         self._firm_up()
 
+    def reports(
+        self, hubs: tuple[int, ...], leads: bool, waiting: Collection[int] | None
+    ) -> Iterator[Status]:
+        """A report to all: every holder of a cast decides by itself when it is stable."""
+        if self.others:
+            yield Status(self.others, self.progress(), tuple(self.released[self.me]))
+
+    def waiting_for(self, processes: Collection[int]) -> Collection[int]:
+        """All others: a recipient may wait for what another has received."""
+        return self.others
+
     def progress(self) -> tuple[int, ...]:
         """What was received from the others, and how many of its own casts are firm."""
         self.news = False
         self.received[self.me] = self.firm[self.me]
         return tuple(self.received)
 
-    def state(self, history: Iterable[Cast], seen: Iterable[MessageId]) -> State:
+    def flushed(self, casts: Iterable[Cast]) -> Flushed:
         """What was delivered and is not stable, and what was only received."""
-        held = tuple(HeldCast(i, cast.vector[-1], cast) for (i, _), cast in self.held.items())
-        return State(self.id, tuple(history), tuple(self.firm), held, tuple(seen))
+        held = tuple(
+            HeldCast(i, cast.vector[-1], Label.of(cast)) for (i, _), cast in self.held.items()
+        )
+        labels = tuple(map(Label.of, casts))
+        return Flushed(self.id, labels, tuple(self.firm), held, self.kept.names())
 
-    def is_short(self, states: Mapping[int, State]) -> bool:
+    @override
+    def find(self, name: MessageId) -> Cast | None:
+        return next((cast for cast in self.held.values() if cast.id == name), None)
+
+    def is_short(self, states: Mapping[int, Flushed]) -> bool:
         """Whether the states of more than k members are missing."""
         here = [p for p in self.view.processes if p in states and states[p].view == self.id]
         return self.size - len(here) > self.k
 
-    def union(self, states: Collection[State]) -> Iterator[Cast]:
+    def union(self, states: Collection[Flushed]) -> Iterator[Label]:
         """All that the members have, except casts after a lost one of the same member.
 
         The numbers of what was only received tell: its sender's earlier casts are firm, and some
@@ -223,22 +248,25 @@ class Matrices(Casting):
         return mine and self._released(self.slots[slot][0], slot - 1)
 
     @override
-    def missing(self, sender: int, now: int, pause: int) -> list[Cast]:
+    def missing(
+        self, sender: int, now: int, pause: int, leads: bool = False, is_leader: bool = False
+    ) -> list[tuple[int, Cast]]:
         i = self.index[sender]
         received = self.delivered[i]
         if received is None or now - self.resent_at[i] < pause:
             return []
         own = [c for c in self.slots[self.me + 1] if c and i in self.recipients(c, self.me)]
         lacks = [c for c in own if self._count(c, self.me, i) > received[self.me]][:AT_ONCE]
-        late = [c for c in lacks if now - self.cast_at[c.vector[-1]] >= pause]
+        slot = self.me + 1
+        late = [c for c in lacks if now - self.entered_at[slot, c.vector[-1]] >= pause]
         if late:
             self.resent_at[i] = now
-        return late
+        return [(self.processes[self.me], cast) for cast in late]
 
 
-def _whole(held: Collection[HeldCast], firm: list[int]) -> Iterator[Cast]:
+def _whole(held: Collection[HeldCast], firm: list[int]) -> Iterator[Label]:
     """The received casts all of whose sender's earlier casts are firm or received."""
-    for member, number, cast in sorted(held, key=lambda h: h.number):
+    for member, number, label in sorted(held, key=lambda h: h.number):
         if number <= firm[member] + 1:
             firm[member] = max(firm[member], number)
-            yield cast
+            yield label

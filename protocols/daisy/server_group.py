@@ -5,31 +5,43 @@ the messages that it names; see ``early_relay``. What was received is held back,
 view's union, unless something that it names does not.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
-from ..base import SEQUENCE_BITS, Count, Deliver, Discard, Effects
+from typing_extensions import override
+
+from ..groups.agreed import Flushed, Label
+from ..groups.casting import Casting, Copies
+from ..groups.messages import Cast, Report
+from ..groups.stability import Stability
+from ..groups.stamped_cast import StampedCast
+from ..groups.view import View
 from ..wire import MessageId
-from .casting import Casting, Copies
-from .group import Group
-from .messages import Cast
-from .stamped_cast import StampedCast
-from .view import View
 
 
 class ByOrigin(Casting):
     """The servers' broadcasts of one view; a vector is the sender's, but for the broadcast's number.
 
     ``T`` counts what was received without a gap; all that was received is in ``held`` until it is
-    delivered, in any order that the vectors allow.
+    delivered, in any order that the vectors allow. One that was cut off may lack a message that all
+    others have forgotten, and hold back what names it; so in a view change all say what they have
+    seen, also those of an older view.
     """
 
-    def __init__(self, view: View, me: int, carried: Sequence[Cast]) -> None:
-        super().__init__(view, me, carried)
+    all_seen_counts = True
+    own_at_once = False
+
+    def __init__(
+        self, view: View, me: int, carried: Sequence[Cast], kept: Stability | None = None
+    ) -> None:
+        super().__init__(view, me, carried, kept)
         self.done = [0] * len(self.T)  # how many were delivered without a gap
         self.done_beyond: set[tuple[int, int]] = set()
-        self.apart: dict[tuple[int, int], Cast | None] = {}  # received after a gap
+        self.apart: dict[tuple[int, int], tuple[Cast, bool]] = {}  # after a gap; seen before?
+
+    def knows(self, cast: Cast) -> bool:
+        """Whether it was delivered here, or is held back."""
+        return self.kept.has_seen(cast) or self.find(cast.id) is not None
 
     def send(self, cast: Cast, now: int) -> tuple[Cast, list[Copies]]:
         """Make this process's next broadcast, with its sender's vector; it is held back like others."""
@@ -39,37 +51,62 @@ class ByOrigin(Casting):
         cast = StampedCast(
             cast.source, cast.seq, cast.payload, cast.sent_at, cast.group, view=self.id,
             time=cast.time, vector=tuple(vector), dests=cast.dests,
-            after=after_of(cast),
+            newcomers=cast.newcomers, after=after_of(cast),
         )  # fmt: skip
         self.T[self.me] = number
-        self.cast_at[number] = now
         self.held[self.me, number] = cast
-        self.enter(self.me + 1, cast)
+        self.enter(self.me + 1, cast, now=now)
         return cast, [(self.others, cast)] if self.others else []
 
-    def is_new(self, cast: Cast, sender: int) -> bool:
-        """Whether a broadcast of this number has not been received."""
-        i = self.index[sender]
-        return cast.vector[i] > self.T[i] and (i, cast.vector[i]) not in self.apart
+    @override
+    def fits(self, message: Cast | Report, sender: int) -> bool:
+        stamped = isinstance(message, Report | StampedCast)
+        return stamped and super().fits(message, sender)
 
-    def take(self, cast: Cast, sender: int, seen: bool) -> None:
-        """Keep a broadcast until it is deliverable, and until it is stable unless seen before."""
+    def hold(self, cast: Cast, sender: int) -> bool:
+        """Keep a broadcast until it is deliverable, and until it is stable; whether it is new."""
         i = self.index[sender]
         key = i, cast.vector[i]
-        self.apart[key] = None if seen else cast
+        if key[1] <= self.T[i] or key in self.apart:
+            return False
+        seen = self.kept.has_seen(cast)
+        self.apart[key] = cast, seen
         if seen:
             self.finish(key)
         else:
             self.held[key] = cast
         while (i, self.T[i] + 1) in self.apart:
             self.T[i] += 1
-            self.enter(i + 1, self.apart.pop((i, self.T[i])))
+            self.enter(i + 1, *self.apart.pop((i, self.T[i])))
+        return True
+
+    def next(self, now: int = 0) -> tuple[Cast, bool] | None:
+        """Take out what is deliverable, with its position in the view attached."""
+        for (i, number), cast in self.held.items():
+            if self.deliverable(cast, i) and follows(after_of(cast), self.kept):
+                self.finish((i, number))
+                assert isinstance(cast, StampedCast)
+                placed = replace(cast, above=self.id, beyond=cast.vector, after=())
+                return placed, self.kept.has_seen(cast)
+        return None
+
+    @override
+    def deliverable_now(self, cast: Cast, sender: int) -> bool:
+        return self.deliverable(cast, self.index[sender])
 
     def deliverable(self, cast: Cast, i: int) -> bool:
         """Whether the other servers' broadcasts up to the numbers in its vector were delivered."""
         return all(
             v <= d for k, (v, d) in enumerate(zip(cast.vector, self.done, strict=True)) if k != i
         )
+
+    def note_vector(self, sender: int, vector: tuple[int, ...]) -> None:
+        """Nothing to note: a vector says what the sender of the message knew, not the server."""
+
+    @override
+    def note(self, sender: int, report: Report) -> None:
+        super().note_vector(sender, report.delivered)
+        super().note(sender, report)
 
     def finish(self, key: tuple[int, int]) -> None:
         """Count one as delivered."""
@@ -80,75 +117,28 @@ class ByOrigin(Casting):
             self.done[i] += 1
             self.done_beyond.remove((i, self.done[i]))
 
+    @override
+    def flushed(self, casts: Iterable[Cast]) -> Flushed:
+        labels = tuple(map(Label.of, (*casts, *self.held.values())))
+        return Flushed(self.id, labels, seen=self.kept.names())
 
-class ServerGroup(Group):
-    """The group of servers, which delivers by the causal past that senders attached."""
+    @override
+    def find(self, name: MessageId) -> Cast | None:
+        return next((cast for cast in self.held.values() if cast.id == name), None)
 
-    casting: ByOrigin | None
-
-    def __init__(self, *args: Any, **named: Any) -> None:
-        super().__init__(*args, way=ByOrigin, **named)
-
-    def knows(self, cast: Cast) -> bool:
-        """Whether it was delivered here, or is held back."""
-        return self.has_seen(cast) or cast.id in self._waiting()
-
-    def _waiting(self) -> dict[MessageId, Cast]:
-        casts = () if self.casting is None else self.casting.held.values()
-        return {cast.id: cast for cast in casts}
-
-    def cast(self, message: Cast, now: int) -> Effects:
-        """Broadcast a message in the view; it is delivered here no sooner than elsewhere."""
-        assert self.casting is not None
-        _, copies = self.casting.send(replace(message, group=self.number), now)
-        yield Count("broadcasts")
-        yield from self._send_copies(copies)
-        yield from self._deliver_ready()
-
-    def _on_cast(self, cast: Cast, sender: int, now: int) -> Effects:
-        casting = self.casting
-        if casting is None or not self._current(cast.view, sender):
-            yield Discard(cast, "other view")
-        elif len(cast.vector) != len(casting.T) or not isinstance(cast, StampedCast):
-            yield Discard(cast, "malformed")
-        elif not casting.is_new(cast, sender):
-            yield Discard(cast, "duplicate")
-        else:
-            casting.take(cast, sender, self.has_seen(cast))
-            yield from self._deliver_ready()
-
-    def _deliver_ready(self) -> Effects:
-        """Deliver all that is deliverable, with its position in the view attached."""
-        casting = self.casting
-        assert casting is not None
-        while ready := self._ready(casting):
-            cast = casting.held[ready]
-            casting.finish(ready)
-            if self.has_seen(cast):
-                yield Count("duplicates_suppressed")
-                continue
-            assert isinstance(cast, StampedCast)
-            placed = replace(cast, above=casting.id, beyond=cast.vector, after=())
-            self._record(placed)
-            yield Deliver(placed)
-
-    def _ready(self, casting: ByOrigin) -> tuple[int, int] | None:
-        for (i, number), cast in casting.held.items():
-            if casting.deliverable(cast, i) and follows(after_of(cast), self.seen):
-                return i, number
-        return None
-
-    def _kept(self) -> Iterable[Cast]:
-        return (*self.history.values(), *self._waiting().values())
-
-    def _closed(self, union: Iterable[Cast]) -> tuple[Cast, ...]:
+    def closed(
+        self, labels: Iterable[Label], find: Callable[[MessageId], Cast | None]
+    ) -> list[Label]:
         """Drop what lacks something in its causal past."""
-        seen, kept = self.seen.copy(), []
-        for cast in union:
-            if follows(after_of(cast), seen):
-                kept.append(cast)
-                seen[stream_of(cast.id)] = max(seen.get(stream_of(cast.id), -1), cast.seq)
-        return tuple(kept)
+        kept, passed = Stability(), []
+        kept.seen = self.kept.seen.copy()
+        for label in labels:
+            cast = find(label.id)
+            assert cast is not None
+            if follows(after_of(cast), kept):
+                passed.append(label)
+                kept.see([label.id])
+        return passed
 
 
 def beyond_of(cast: Cast, casting: Casting) -> tuple[int, ...]:
@@ -164,11 +154,6 @@ def after_of(cast: Cast) -> tuple[MessageId, ...]:
     return cast.after if isinstance(cast, StampedCast) else ()
 
 
-def follows(names: Iterable[MessageId], seen: dict[tuple[int, int], int]) -> bool:
+def follows(names: Iterable[MessageId], kept: Stability) -> bool:
     """Whether all named messages were seen."""
-    return all(name.seq <= seen.get(stream_of(name), -1) for name in names)
-
-
-def stream_of(name: MessageId) -> tuple[int, int]:
-    """The process and its incarnation."""
-    return name.source, name.seq >> SEQUENCE_BITS
+    return all(kept.has_seen(name) for name in names)

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
+from ..groups.agreed import Reshape
+from ..groups.view import Member, View
 from .tree import LEVEL
-from .view import Member, View
-from .view_change import Reshape
 
 Talk = Mapping[tuple[int, int], int]
 

@@ -13,19 +13,16 @@ Cost: one copy to the server, and one to each other destination in the group, of
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from typing_extensions import override
 
-from ..base import Deliver, Effects
+from ..groups.casting import AT_ONCE, Casting, Copies, Status
+from ..groups.messages import Cast, Report
+from ..groups.stability import Stability
+from ..groups.view import View
 from ..wire import MessageId
-from .casting import AT_ONCE, Casting, Copies, Status
-from .group import Group
-from .messages import Cast, Report
-from .view import View
-from .view_change import Install
 
 SERVER = 0  # its index in a view
 
@@ -36,14 +33,32 @@ class StarCasting(Casting):
     Slot i + 1 has what came from member i. A report on a link says how many of the server's and of
     the member's messages were delivered, or sent; and how many are stable of what was carried over,
     of the server's and of the member's.
+
+    *Stability.* A message is kept by its sender, the server and the destinations until the server
+    says that it is stable: all its destinations in the view have acknowledged it, it is stable
+    above if it leaves the group, and no absent member needs it. With ``safe`` the server relays a
+    message up when its sequence up to it has arrived. What the server itself sends goes to all
+    members of the view: otherwise no other process has it if the server crashes.
+
+    *View change.* A new view carries over what the members hold, but they do not deliver it yet:
+    the old server may have forwarded a message to some of them whose causal past it alone had,
+    from above, where that is still kept. So the new server waits until it knows what the group
+    above keeps, puts this and what was carried over into its sequence, by logical times, and only
+    then takes new messages.
+
+    Limits. A sender and its server that crash together, or are cut off together for longer than
+    ``grace_ms``, may leave a hole: they alone had a message, and a later one had been forwarded
+    already. Without ``safe``, on three levels or more, so may a server of two levels that crashes
+    alone. After a view change the server takes nothing until it is in a complete view above that
+    is not weak: if it is alone there, for twice ``grace_ms``. Groups are not split or merged.
     """
 
-    def __init__(self, view: View, me: int, carried: Sequence[Cast]) -> None:
-        super().__init__(view, me, carried)
+    def __init__(
+        self, view: View, me: int, carried: Sequence[Cast], kept: Stability | None = None
+    ) -> None:
+        super().__init__(view, me, carried, kept)
         size = len(view.members)
-        self.processes = view.processes
         self.serves = self.me == SERVER
-        self.ready = True  # at the server: whether new messages are taken
         self.sent: list[deque[Cast]] = [deque() for _ in range(size)]  # to each, not stable
         self.settled = [0] * size  # how many of these are forgotten
         self.sent_at: dict[tuple[int, int], int] = {}
@@ -51,9 +66,19 @@ class StarCasting(Casting):
         self.free: list[MessageId] = []  # what of it need not be kept on the server's account
         self.told = (0, 0, 0)
 
-    def enter(self, slot: int, cast: Cast | None) -> None:
+    def enter(self, slot: int, cast: Cast, seen: bool = False, now: int = 0) -> None:
         """Put what came from a member, or was carried over, into its slot."""
-        self.slots[slot].append(cast)
+        self.slots[slot].append(None if seen else cast)
+
+    def take_over(self, casts: Sequence[Cast], seen: Iterable[MessageId]) -> list[Cast]:
+        """Keep what was carried over; it is delivered when the server says so."""
+        self.kept.history = {cast.id: cast for cast in casts}
+        for name in self.kept.history:
+            self.kept.archive.pop(name, None)
+        if self.serves:
+            self.waits = True
+            self.kept.seen.clear()  # from now on, what is in the sequence
+        return []
 
     def send(self, cast: Cast, now: int) -> tuple[Cast, list[Copies]]:
         """Send a member's next message to the server, or the server's to its members."""
@@ -96,10 +121,10 @@ class StarCasting(Casting):
     # what comes in
 
     def fits(self, message: Cast | Report, sender: int) -> bool:
-        """Whether a cast has one number; a report is on a link, or elsewhere a mere heartbeat."""
+        """Whether a cast has one number, and a report is on a link."""
         if isinstance(message, Cast):
             return self._linked(sender) and len(message.vector) == 1
-        return len(message.delivered) == (2 if self._linked(sender) else 0)
+        return (len(message.delivered), len(message.released)) == (2, 3) and self._linked(sender)
 
     @override
     def number(self, cast: Cast, i: int) -> int:
@@ -107,7 +132,7 @@ class StarCasting(Casting):
 
     def deliverable(self, cast: Cast, i: int) -> bool:
         """Whether the server is ready: the next message of a link always is deliverable."""
-        return self.ready
+        return not self.waits
 
     def note_vector(self, sender: int, vector: tuple[int, ...]) -> None:
         """Nothing to note: a message's number says nothing about others."""
@@ -119,17 +144,25 @@ class StarCasting(Casting):
             carried, servers, own = map(max, self.told, report.released)
             self.told = carried, servers, own
 
-    def reports(self, urgent: bool) -> Iterator[Status]:
+    def reports(
+        self, hubs: tuple[int, ...], leads: bool, waiting: Collection[int] | None
+    ) -> Iterator[Status]:
         """A report to each member on its link; an acknowledgement goes to the server only."""
-        for process in self.others:
-            i = self.index[process]
-            if self.serves and not urgent:
+        if not self.serves:
+            delivered = self.T[SERVER], self._count(SERVER)
+            yield Status((self.processes[SERVER],), delivered, self.told)
+            others = tuple(p for p in hubs if p != self.processes[SERVER])
+            if others and waiting is None:
+                yield Status(others, (), ())
+        elif waiting is None:
+            for process in self.others:
+                i = self.index[process]
                 released = self.stable[0], self.settled[i], self.stable[i + 1]
-                yield (process,), (self._count(i), self.T[i]), released
-            elif i == SERVER and not self.serves:
-                yield (process,), (self.T[SERVER], self._count(SERVER)), self.told
-            elif not urgent:
-                yield (process,), (), (0,)
+                yield Status((process,), (self._count(i), self.T[i]), released)
+
+    def waiting_for(self, processes: Collection[int]) -> Collection[int]:
+        """The server, for all that was delivered."""
+        return () if self.serves else (self.processes[SERVER],)
 
     # what is kept, and for how long
 
@@ -148,13 +181,13 @@ class StarCasting(Casting):
         """At the server: what need not be kept on its account."""
         self.free = [name for name, (cast, _) in self.sequence.items() if may(cast)]
 
-    def forget(self, needed: Callable[[Cast], bool]) -> Iterator[MessageId]:
+    def forget(self) -> Iterator[MessageId]:
         """At the server what is stable; at a member what the server says is."""
         if not self.serves:
             yield from self._obey()
-        elif self.ready:
+        elif not self.waits:
             for name in self.free:
-                if self.everywhere(name) and not needed(self.sequence[name][0]):
+                if self.everywhere(name):
                     del self.sequence[name]
                     yield name
             self._shorten()
@@ -184,7 +217,9 @@ class StarCasting(Casting):
             yield self._drop_sent(SERVER).id
 
     @override
-    def missing(self, sender: int, now: int, pause: int) -> list[Cast]:
+    def missing(
+        self, sender: int, now: int, pause: int, leads: bool = False, is_leader: bool = False
+    ) -> list[tuple[int, Cast]]:
         i = self.index[sender]
         has = self._acknowledged(i)
         if not self._linked(sender) or has >= self._count(i) or now - self.resent_at[i] < pause:
@@ -193,67 +228,4 @@ class StarCasting(Casting):
         late = [cast for cast in due if now - self.sent_at[i, cast.vector[0]] >= pause]
         if late:
             self.resent_at[i] = now
-        return late
-
-
-class StarGroup(Group):
-    """One process's part in a local group whose messages all go through the server.
-
-    *Stability.* A message is kept by its sender, the server and the destinations until the server
-    says that it is stable: all its destinations in the view have acknowledged it, it is stable
-    above if it leaves the group, and no absent member needs it. With ``safe`` the server relays a
-    message up when its sequence up to it has arrived. What the server itself sends goes to all
-    members of the view: otherwise no other process has it if the server crashes.
-
-    *View change.* A new view carries over what the members hold, but they do not deliver it yet:
-    the old server may have forwarded a message to some of them whose causal past it alone had,
-    from above, where that is still kept. So the new server waits until it knows what the group
-    above keeps, puts this and what was carried over into its sequence, by logical times, and only
-    then takes new messages.
-
-    Limits. A sender and its server that crash together, or are cut off together for longer than
-    ``grace_ms``, may leave a hole: they alone had a message, and a later one had been forwarded
-    already. Without ``safe``, on three levels or more, so may a server of two levels that crashes
-    alone. After a view change the server takes nothing until it is in a complete view above that
-    is not weak: if it is alone there, for twice ``grace_ms``. Groups are not split or merged.
-    """
-
-    def __init__(self, *args: Any, **named: Any) -> None:
-        super().__init__(*args, way=StarCasting, **named)
-
-    @property
-    def open(self) -> bool:
-        """Whether messages can be sent; a server must have started its sequence."""
-        return super().open and not self.waits
-
-    @property
-    @override
-    def waits(self) -> bool:
-        return isinstance(self.casting, StarCasting) and not self.casting.ready and super().open
-
-    def _take_over(self, install: Install) -> list[Cast]:
-        """Keep what was carried over; it is delivered when the server says so."""
-        self.history = {cast.id: cast for cast in install.casts}
-        if self.is_server:
-            assert isinstance(self.casting, StarCasting)
-            self.casting.ready = False
-            self.seen.clear()  # from now on, what is in the sequence
-        return []
-
-    def resume(self, recorded: Iterable[Cast], now: int) -> Effects:
-        """As server, start the sequence with what was carried over and what is kept above."""
-        links = self.casting
-        assert isinstance(links, StarCasting)
-        known = {cast.id: cast for cast in (*recorded, *self.history.values())}
-        ordered = sorted(known.values(), key=lambda c: (c.time, c.id))
-        first = [replace(cast, group=self.number, view=links.id) for cast in ordered]
-        links.ready = True
-        self.history.clear()
-        copies = []
-        for cast in first:
-            self._record(cast)
-            copies.append(links.onward(cast, now))
-        for cast, of_it in zip(first, copies, strict=True):
-            yield from self._send_copies(of_it)
-            yield Deliver(cast)
-        yield from self._go_on(links, now)
+        return [(self.processes[self.me], cast) for cast in late]

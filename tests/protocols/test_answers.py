@@ -18,14 +18,7 @@ NODES, GROUPS = 6, (frozenset({0, 1, 2}), frozenset({2, 3, 4}), frozenset({4, 5,
 MESSAGES, SPAN_MS, SETTLE_MS = 8, 40, 1500
 CUTS, INTERVAL_MS, PATIENCE_MS = 4, 10, 50
 MEMBERS = [
-    pytest.param(
-        name,
-        marks=pytest.mark.xfail(
-            strict=True, reason="an answer relays what waits before the rest is handed up"
-        ),
-    )
-    if name == "daisy"
-    else name
+    name
     for name, protocol in PROTOCOLS.items()
     if protocol.join is not Protocol.join and not protocol.optimistic
 ]

@@ -13,8 +13,8 @@ from typing_extensions import override
 
 from testbed.protocols import Message, MessageId, Place
 from testbed.protocols.daisy import Daisy
-from testbed.protocols.daisy.group import Group
-from testbed.protocols.daisy.messages import Cast
+from testbed.protocols.groups.group import Group
+from testbed.protocols.groups.messages import Cast
 from tests.world import MS, P, World
 
 QUICK = Daisy.Settings(
@@ -167,6 +167,8 @@ def crash_at(make: Make, server: int, first: int = 0, every: int = 1) -> None:
         for _ in range(moment):
             world.step()
         world.crash(server)
+        world.settle(3000, longer_ms=50)
+        world.answering = 0
         world.settle(3000, longer_ms=50)
         verdict = world.check()
         assert verdict.ok, (moment, verdict.explain(2))

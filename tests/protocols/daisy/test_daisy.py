@@ -10,8 +10,9 @@ import pytest
 
 from testbed.protocols import Deliver, Place, Send
 from testbed.protocols.daisy import Daisy
-from testbed.protocols.daisy.messages import Cast, Part
 from testbed.protocols.daisy.tree import daisy
+from testbed.protocols.groups.flush import FLUSHED, INSTALL, Part
+from testbed.protocols.groups.messages import Cast
 from tests.protocols.daisy.daisies import QUICK, SERVERS, TOP, Daisies, afterwards, watch
 
 
@@ -128,7 +129,7 @@ def busy_run(seed: int = 1) -> Daisies:
 
 
 def crash_in_transfer(what: int, end: int, number: int) -> bool:
-    """The first group's server crashes, and then who sends or receives a certain part of a state."""
+    """The first group's server crashes, and then who sends or receives a part of a certain number."""
     world = busy_run()
     seen = 0
 
@@ -147,7 +148,7 @@ def crash_in_transfer(what: int, end: int, number: int) -> bool:
     return seen >= number
 
 
-@pytest.mark.parametrize("what", [0, 1], ids=["state", "install"])
+@pytest.mark.parametrize("what", [FLUSHED, INSTALL], ids=["flushed", "install"])
 @pytest.mark.parametrize("end", [0, 1], ids=["sender", "receiver"])
 def test_a_crash_during_state_transfer_loses_nothing(what: int, end: int) -> None:
     number = 1

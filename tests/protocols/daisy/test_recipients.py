@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from testbed.protocols.daisy.matrices import Matrices
-from testbed.protocols.daisy.messages import Cast, Report
-from testbed.protocols.daisy.view import Member, View, ViewId
-from testbed.protocols.daisy.view_change import HeldCast, State
+from testbed.protocols.groups.agreed import Flushed, HeldCast, Label
+from testbed.protocols.groups.messages import Cast, Report
+from testbed.protocols.groups.view import Member, View, ViewId
 from tests.protocols.daisy.daisies import RECIPIENTS, TOP, Daisies, lose_casts, watch
 
 A, B, C, D = range(4)
@@ -23,7 +23,7 @@ def flowers(processes: int, k: int = 1) -> Daisies:
 
 def group_of_four(k: int, top: bool = True) -> list[Matrices]:
     members = tuple(Member(p, 0, frozenset({p}), p) for p in range(4))
-    return [Matrices(View(ViewId(7, A), members), p, (), k, top) for p in range(4)]
+    return [Matrices(View(ViewId(7, A), members), p, (), k=k, top=top) for p in range(4)]
 
 
 def message(source: int, seq: int, *to: int) -> Cast:
@@ -60,13 +60,13 @@ def test_a_cast_goes_to_its_destinations_with_a_matrix_and_its_number() -> None:
     assert [peers for peers, _ in copies] == [(C,)]
     assert m2.vector == (0, 1, 1, 0, *[0] * 12, 2)
     assert arrive(b, m1, A)
-    assert b.next() == (A, m1)  # A and B have it: nothing more is asked for with k = 1
+    assert b.next() == (m1, False)  # A and B have it: nothing more is asked for with k = 1
     assert not arrive(b, m1, A)
     m3, copies = b.send(message(B, 1, C), now=0)
     assert [peers for peers, _ in copies] == [(C,)]
     assert m3.vector == (1, 1, 0, 0, 0, 0, 1, 0, *[0] * 8, 1)  # m1 was firm, says the diagonal
     assert arrive(c, m3, B)
-    assert c.next() == (B, m3)  # nothing that was sent to C comes before it
+    assert c.next() == (m3, False)  # nothing that was sent to C comes before it
 
 
 def test_a_cast_waits_for_what_was_sent_to_its_destination_before() -> None:
@@ -74,13 +74,13 @@ def test_a_cast_waits_for_what_was_sent_to_its_destination_before() -> None:
     m1, _ = a.send(message(A, 1, C), now=0)
     m2, _ = a.send(message(A, 2, B), now=0)
     arrive(b, m2, A)
-    assert b.next() == (A, m2)
+    assert b.next() == (m2, False)
     m3, _ = b.send(message(B, 1, C), now=0)
     arrive(c, m3, B)
     assert not c.deliverable_now(m3, B)
     assert c.next() is None
     arrive(c, m1, A)
-    assert [c.next(), c.next(), c.next()] == [(A, m1), (B, m3), None]
+    assert [c.next(), c.next(), c.next()] == [(m1, False), (m3, False), None]
 
 
 def test_nothing_is_handed_on_before_all_that_its_sender_cast_earlier_is_firm() -> None:
@@ -98,7 +98,7 @@ def test_nothing_is_handed_on_before_all_that_its_sender_cast_earlier_is_firm() 
     assert a.news  # C waits to hear that
     assert c.next() is None
     report(group, A)
-    assert c.next() == (A, m2)
+    assert c.next() == (m2, False)
 
 
 def test_with_two_others_to_hold_it_a_witness_gets_a_copy_and_all_wait_for_its_report() -> None:
@@ -112,9 +112,9 @@ def test_with_two_others_to_hold_it_a_witness_gets_a_copy_and_all_wait_for_its_r
     report(group, B)
     assert not c.everywhere(m1.id)
     arrive(d, m1, C)
-    assert d.next() == (C, m1)  # of B it knows
+    assert d.next() == (m1, False)  # of B it knows
     report(group, D)
-    assert b.next() == (C, m1)
+    assert b.next() == (m1, False)
     assert c.everywhere(m1.id)  # may be relayed
     assert a.firm[C] == 0
     report(group, C)
@@ -133,20 +133,19 @@ def test_a_cast_is_kept_by_those_who_have_it_until_all_of_them_have_released_it(
     group = a, b, _, _ = group_of_four(k=1)
     m1, _ = a.send(message(A, 1, B), now=0)
     arrive(b, m1, A)
-    assert b.next() == (A, m1)
-    b.enter(A + 1, m1)
+    assert b.next() == (m1, False)
     for sender in (B, C, D):
         report(group, sender)
     a.release(lambda cast: True)
     assert not a.released_by_others(m1.id)
-    assert list(a.forget(lambda cast: False)) == []
+    assert list(a.forget()) == []
     b.release(lambda cast: True)
     report(group, B)
     assert a.released_by_others(m1.id)
-    assert list(b.forget(lambda cast: False)) == []
+    assert list(b.forget()) == []
     report(group, A)
-    assert list(b.forget(lambda cast: False)) == [m1.id]
-    assert list(a.forget(lambda cast: False)) == [m1.id]
+    assert list(b.forget()) == [m1.id]
+    assert list(a.forget()) == [m1.id]
 
 
 def test_only_a_recipient_that_lacks_a_cast_gets_it_again() -> None:
@@ -156,41 +155,41 @@ def test_only_a_recipient_that_lacks_a_cast_gets_it_again() -> None:
     for sender in (B, C, D):
         report(group, sender)
     assert a.missing(B, now=9, pause=10) == []
-    assert a.missing(B, now=10, pause=10) == [m1]
+    assert a.missing(B, now=10, pause=10) == [(A, m1)]
     assert a.missing(B, now=15, pause=10) == []
-    assert a.missing(C, now=15, pause=10) == [m2]
+    assert a.missing(C, now=15, pause=10) == [(A, m2)]
     assert a.missing(D, now=15, pause=10) == []
     arrive(b, m2, A)
     report(group, B)
-    assert a.missing(B, now=25, pause=10) == [m1, m2]  # it has no prefix
+    assert a.missing(B, now=25, pause=10) == [(A, m1), (A, m2)]  # it has no prefix
     arrive(b, m1, A)
     report(group, B)
     assert a.missing(B, now=40, pause=10) == []
 
 
 def test_what_comes_after_a_lost_cast_of_the_same_member_is_not_carried_over() -> None:
-    casts = [message(8, n, B) for n in range(6)]
+    label = [Label.of(message(8, n, B)) for n in range(6)]
     here = ViewId(7, A)
     states = [
-        State(
-            here, (casts[0],), (0, 2, 0, 0), (HeldCast(B, 4, casts[2]), HeldCast(B, 2, casts[1]))
+        Flushed(
+            here, (label[0],), (0, 2, 0, 0), (HeldCast(B, 4, label[2]), HeldCast(B, 2, label[1]))
         ),
-        State(here, (), (0, 1, 0, 0), (HeldCast(B, 6, casts[3]),)),
-        State(here, (), (0, 0, 0, 0)),
-        State(
-            ViewId(6), (casts[4],), (0, 5, 0), (HeldCast(B, 6, casts[5]),)
+        Flushed(here, (), (0, 1, 0, 0), (HeldCast(B, 6, label[3]),)),
+        Flushed(here, (), (0, 0, 0, 0)),
+        Flushed(
+            ViewId(6), (label[4],), (0, 5, 0), (HeldCast(B, 6, label[5]),)
         ),  # two of three are missing
-        State(ViewId(), ()),
+        Flushed(ViewId(), ()),
     ]
     a, *_ = group_of_four(k=1)
-    assert {c.seq for c in a.union(states)} == {0, 1, 4}
-    states.append(State(here, (), (0, 0, 0, 0), (HeldCast(B, 3, casts[5]),)))
-    assert {c.seq for c in a.union(states)} == {0, 1, 2, 4, 5}
+    assert {union.id.seq for union in a.union(states)} == {0, 1, 4}
+    states.append(Flushed(here, (), (0, 0, 0, 0), (HeldCast(B, 3, label[5]),)))
+    assert {union.id.seq for union in a.union(states)} == {0, 1, 2, 4, 5}
 
 
 def test_too_few_are_left_if_more_than_k_have_not_brought_their_states() -> None:
     a, *_ = group_of_four(k=2)
-    here, other = State(a.id, ()), State(ViewId(), ())
+    here, other = Flushed(a.id, ()), Flushed(ViewId(), ())
     assert not a.is_short({A: here, D: here})
     assert a.is_short({A: here})
     assert a.is_short({A: here, B: other, 9: here})
@@ -294,6 +293,8 @@ def test_who_lacks_more_than_k_of_a_view_waits_for_them_before_it_goes_on() -> N
     world.run(250)
     assert world.view(1) == world.view(3) == (0, 1, 2, 3)
     world.run(150)
+    assert world.view(3) == (0, 1, 2, 3)  # it waits for each of those before it in turn
+    world.run(100)
     assert (world.view(0), world.view(1), world.view(3)) == ((0,), (1, 2), (3,))
     world.part()
     world.run(400)

@@ -1,4 +1,4 @@
-"""The group layer: causal broadcast in a view, and views under faults."""
+"""The group layer: views, and how members agree on them under faults."""
 
 from dataclasses import replace
 from functools import partial
@@ -6,27 +6,13 @@ from typing import Any
 
 import pytest
 
-from testbed.protocols import Deliver, Send
-from testbed.protocols.daisy.casting import Casting
-from testbed.protocols.daisy.group import Group
-from testbed.protocols.daisy.membership import FIRST, Timing
-from testbed.protocols.daisy.messages import (
-    Cast,
-    Report,
-)
-from testbed.protocols.daisy.view import Member, View, ViewId, following
+from testbed.protocols.groups.messages import Cast
+from testbed.protocols.groups.view import Member, View, ViewId, following
 from tests.protocols.daisy import daisies
 from tests.protocols.daisy.daisies import Daisies
-from tests.world import MS
-
-A, B, C, D = range(4)
-
+from tests.protocols.groups.members import A, B, C, D, members_of
 
 # views
-
-
-def members_of(*processes: int) -> tuple[Member, ...]:
-    return tuple(Member(p, 0, frozenset({p}), p) for p in processes)
 
 
 @pytest.mark.parametrize(
@@ -51,95 +37,17 @@ def test_two_majorities_always_share_a_member(
 
 def test_whoever_is_expelled_is_absent_until_somebody_answers_for_it() -> None:
     view = View(ViewId(1, A), members_of(A, B, C, D))
-    second = following(view, ViewId(2, A), members_of(A, B), left={C}, weak=False)
+    second = following(view, ViewId(2, A), members_of(A, B), left=frozenset({C}), weak=False)
     assert second.absent == members_of(D)  # C has left
     assert second.roster == {A, B, D}
     third = following(
-        second, ViewId(3, A), (*members_of(A), Member(7, 1, frozenset({D}), 7)), {B}, False
+        second,
+        ViewId(3, A),
+        (*members_of(A), Member(7, 1, frozenset({D}), 7)),
+        frozenset({B}),
+        False,
     )
     assert third.absent == ()
-
-
-# within a view
-
-
-def casting(me: int, size: int = 3, carried: tuple[Cast, ...] = ()) -> Casting:
-    return Casting(View(ViewId(1, A), members_of(*range(size))), me, carried)
-
-
-def cast_from(source: int, *vector: int) -> Cast:
-    return Cast(source, vector[source], view=ViewId(1, A), vector=vector)
-
-
-def test_a_broadcast_waits_for_what_it_comes_after() -> None:
-    c = casting(C)
-    first, answer = cast_from(A, 1, 0, 0), cast_from(B, 1, 1, 0)
-    assert c.hold(answer, B)
-    assert c.next() is None
-    assert c.hold(first, A)
-    assert [c.next(), c.next(), c.next()] == [(A, first), (B, answer), None]
-    assert not c.hold(first, A)
-
-
-def test_a_message_is_stable_when_all_have_released_it_from_the_first_on() -> None:
-    c = casting(C)
-    early, late = cast_from(A, 1, 0, 0), cast_from(A, 2, 0, 0)
-    for cast in (early, late):
-        c.hold(cast, A)
-        c.next()
-        c.enter(A + 1, cast)
-    assert not c.everywhere(early.id)
-    c.note_vector(B, (2, 0, 0))
-    c.note_vector(A, (2, 0, 0))
-    assert c.everywhere(late.id)
-    for peer in (A, B):
-        report = Report(peer, 0, view=c.id, promised=0, delivered=(2, 0, 0), released=(0, 2, 0, 0))
-        c.note(peer, report)
-    assert c.released_by_others(late.id)
-    c.release(lambda cast: cast is late)  # the layer above still needs the first
-    assert list(c.forget(lambda cast: False)) == []
-    c.release(lambda cast: True)
-    assert list(c.forget(lambda cast: cast is late)) == [early.id]  # one who is absent needs it
-    assert list(c.forget(lambda cast: False)) == [late.id]
-
-
-def test_a_broadcast_is_sent_again_to_whoever_lacks_it_when_it_had_time_to_arrive() -> None:
-    a = casting(A)
-    cast, copies = a.send(cast_from(A, 1, 0, 0), now=0)
-    assert copies == [((B, C), cast)]
-    a.note_vector(B, (0, 0, 0))
-    assert a.missing(B, now=1, pause=10) == []
-    assert a.missing(B, now=10, pause=10) == [cast]
-    assert a.missing(B, now=15, pause=10) == []
-    a.note_vector(B, (1, 0, 0))
-    assert a.missing(B, now=30, pause=10) == []
-
-
-TIMING = Timing(heartbeat=MS, patience=5 * MS, grace=20 * MS, forget=500 * MS, ack=None)
-
-
-def test_a_message_for_one_who_is_absent_is_kept_until_it_was_gone_for_long() -> None:
-    view = View(ViewId(FIRST, A), members_of(A), absent=members_of(B))
-    a = Group(0, members_of(A)[0], TIMING, range(2), view=view)
-    a.absent_since = {B: 0}
-    list(a.cast(Cast(A, 1, dests=frozenset({B})), 0))
-    list(a.cast(Cast(A, 2, dests=frozenset({A})), 0))
-    for ms in range(1, 499):
-        list(a.tick(ms * MS, lambda cast: True, ()))
-    assert list(a.history) == [(A, 1), (A, 2)]  # released from the first on
-    list(a.tick(501 * MS, lambda cast: True, ()))
-    assert not a.history
-
-
-def test_what_is_broadcast_in_another_view_is_not_delivered() -> None:
-    view = View(ViewId(FIRST, A), members_of(A, B))
-    b = Group(0, members_of(B)[0], TIMING, range(2), view=view)
-    stale = Cast(A, 1, view=ViewId(FIRST - 1, A), vector=(1, 0))
-    assert not [e for e in b.receive(stale, A, 0) if isinstance(e, Deliver)]
-    good = replace(stale, view=view.id)
-    assert [e for e in b.receive(good, A, 0) if isinstance(e, Deliver)]
-    odd = replace(stale, view=view.id, vector=(2, 0, 0))
-    assert not [e for e in b.receive(odd, A, 0) if isinstance(e, Deliver | Send)]
 
 
 # groups under faults
@@ -159,7 +67,7 @@ def test_a_member_that_crashes_is_expelled_and_the_others_agree() -> None:
     world.crash(A)
     world.run(200)
     assert {world.view(p) for p in (B, C, D)} == {(B, C, D)}
-    assert len({world.group(p).promised for p in (B, C, D)}) == 1
+    assert len({world.group(p).change.promised for p in (B, C, D)}) == 1
 
 
 def test_what_a_dead_member_sent_to_one_reaches_all_who_are_left() -> None:

@@ -2,8 +2,8 @@
 
 A view's members are ordered by age; the first is the group's server. A member answers for its
 *roster*: itself in a local group, all processes below it in a group of servers. Members that were
-expelled are *absent*: the group keeps what is addressed to their rosters until a member that answers
-for them is back.
+expelled are *absent*. Their rosters, and who is absent in the groups below, are *away*: the group
+keeps what is addressed to them until they are back.
 
 A view that more than half of the previous members agreed to, or half of them with the eldest, is the
 only one that follows; members that were replaced do not count. If fewer are left, the others may have
@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+FIRST = 1 << 16  # the number of the views at the beginning
+
 
 class ViewId(NamedTuple):
     """A view's number and its coordinator; of two views of a group the greater prevails."""
@@ -30,13 +32,15 @@ class Member(NamedTuple):
     """A process in a group, and the processes that it answers for.
 
     ``of`` is the group that it serves below, or in a local group the process. ``backing`` grows
-    whenever a member joins for the same ``of``: the greater one prevails.
+    whenever a member joins for the same ``of``: the greater one prevails. Who of the roster is absent
+    below is ``away``.
     """
 
     process: int
     backing: int
     roster: frozenset[int]
     of: int
+    away: frozenset[int] = frozenset()
 
     def replaces(self, other: Member) -> bool:
         """Whether it replaces another member."""
@@ -74,6 +78,12 @@ class View:
         """All processes that the group answers for, absent or not."""
         return frozenset().union(*(m.roster for m in (*self.members, *self.absent)))
 
+    @cached_property
+    def away(self) -> frozenset[int]:
+        """The processes that are absent, here or in a group below."""
+        absent = (m.roster for m in self.absent)
+        return frozenset().union(*(m.away for m in self.members), *absent)
+
     def is_majority(self, agreed: Collection[int], replaced: Collection[int]) -> bool:
         """Whether those who agreed are a majority of the members that were not replaced."""
         left = [p for p in self.processes if p not in replaced] or self.processes
@@ -82,16 +92,12 @@ class View:
 
 
 def following(
-    view: View, id: ViewId, members: Iterable[Member], left: Collection[int], weak: bool
+    view: View, id: ViewId, members: Iterable[Member], left: frozenset[int], weak: bool
 ) -> View:
-    """The next view; previous members that are not in it and have not left are absent."""
+    """The next view; of previous members that are not in it, those who have not left are absent."""
     members = tuple(members)
     before = (*view.members, *view.absent)
     covered = frozenset().union(*(m.roster for m in members))
     present = {m.of for m in members}
-    gone = (
-        m._replace(roster=m.roster - covered)
-        for m in before
-        if m.process not in left and m.of not in present
-    )
+    gone = (m._replace(roster=m.roster - covered - left) for m in before if m.of not in present)
     return View(id, members, tuple(m for m in gone if m.roster), weak)

@@ -1,0 +1,233 @@
+"""The groups of one process: its local group, and those above in which it is a causal server.
+
+The process is a member of the first few of the groups above it, in ``groups``: its local group, the
+group of servers above if it is a server, and so on; the server of a group of servers is a hyper-server.
+What a group delivers waits in ``up`` or ``down`` until it is relayed, see ``relay``. Both queues are
+rebuilt after a view change.
+"""
+
+from abc import abstractmethod
+from collections import deque
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from ..base import Deliver, Effects, Hold, Place, Protocol, Send
+from ..groups.group import Group
+from ..groups.messages import Cast, Leave
+from ..groups.view import Member, View, ViewId
+from .relay import Relaying
+from .tree import GroupTree
+
+BACKING_BITS = 20  # for the times that a server rejoins with the same view below
+
+
+class Hierarchy(Protocol):
+    """A process's groups, from its local group upwards, and what is in transit between them."""
+
+    tree: GroupTree
+
+    def __init__(self, place: Place, settings: Any = None) -> None:
+        super().__init__(place, settings)
+        self.path: tuple[int, ...] = ()  # the numbers of all groups above
+        self.groups: list[Group] = []
+        self.time = 0  # Lamport's clock
+        self.outbox: deque[Cast] = deque()
+        self.up: list[deque[Cast]] = []  # from this level
+        self.down: list[deque[Cast]] = []  # to this level
+        self.noted: list[ViewId] = []
+        self.relaying = Relaying(self)
+        self.goodbyes: dict[int, tuple[Send, int]] = {}  # by group, and until when to repeat it
+        self.datagrams = 0  # that were sent and not counted yet
+        self.handing_up = False  # whether the application is being given a message
+
+    @abstractmethod
+    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
+        """A new group of this process."""
+
+    @abstractmethod
+    def _hand_up(self, cast: Cast) -> Effects:
+        """Handle a message that the local group has delivered."""
+
+    @abstractmethod
+    def _recorded(self, now: int) -> list[Cast] | None:
+        """What the group above keeps for the local group; None if that is not known now."""
+
+    @property
+    def local(self) -> Group:
+        """The local group."""
+        return self.groups[0]
+
+    def translate(self, level: int, effects: Effects, now: int) -> Effects:
+        """Queue what a group delivers for the next groups; deliver what the local group does."""
+        for effect in effects:
+            if not isinstance(effect, Deliver):
+                if isinstance(effect, Send):
+                    self.datagrams += len(effect.peers)
+                if level == 0 or not isinstance(effect, Hold):
+                    yield effect
+                continue
+            cast = effect.message
+            assert isinstance(cast, Cast)
+            self.relaying.note(level, cast)
+            if level == 0:
+                self.handing_up = True
+                yield from self._hand_up(cast)
+                self.handing_up = False
+
+    def relayers(self, level: int, cast: Cast) -> set[int]:
+        """The members that relay a message out of a group, if ``safe`` once all others have it."""
+        view = self.groups[level].view
+        if view is None or not self.settings.safe:
+            return set()
+        up = {view.server} if self.relaying.leaves(level, cast) else set()
+        down = {m.process for m in view.members if cast.is_for(m.roster)} if level else set()
+        return (up | down) - {self.me}
+
+    def roster(self, level: int) -> frozenset[int]:
+        """All processes that a group answers for."""
+        view = self.groups[level].view
+        return frozenset() if view is None else view.roster
+
+    def _advance(self, now: int) -> Effects:
+        """Do what has become possible: send, relay, join or leave the group above.
+
+        What the application answers while it is given a message waits in the outbox until all that
+        was delivered together has been handed up; so this ends when nothing is left to be sent.
+        """
+        if self.handing_up:
+            return
+        while True:
+            yield from self._advance_once(now)
+            if not (self.outbox and self.local.open):
+                return
+
+    def _advance_once(self, now: int) -> Effects:
+        self.path = (self.local.number, *self.path[1:])
+        yield from self._climb(now)
+        for level, group in enumerate(self.groups):
+            if group.view is not None and group.view.id != self.noted[level]:
+                self._renew(level, group.view.id)
+        if self.local.waits and (recorded := self._recorded(now)) is not None:
+            yield from self.translate(0, self.local.resume(recorded, now), now)
+        while self.outbox and self.local.open:
+            self.time += 1
+            cast = self.relaying.stamped(replace(self.outbox.popleft(), time=self.time))
+            yield from self.translate(0, self.local.cast(cast, now), now)
+        for level in range(len(self.groups) - 1):
+            yield from self.relaying.relay(self.up[level], level, level + 1, now)
+        for level in reversed(range(len(self.groups) - 1)):
+            yield from self.relaying.relay(self.down[level], level + 1, level, now)
+
+    def known_above(self, level: int, cast: Cast) -> Cast:
+        """A message from above, without those in the group below who are not known there yet."""
+        return cast.without(self.roster(level) - self.roster(level + 1))
+
+    def _renew(self, level: int, id: ViewId) -> None:
+        """After a view change, queue all that may have to be relayed."""
+        self.noted[level] = id
+        for lower in (level - 1, level):
+            if lower >= 0 and lower + 1 < len(self.groups):
+                below, above = self.groups[lower], self.groups[lower + 1]
+                leaves, roster = partial(self.relaying.leaves, lower), self.roster(lower)
+                casts = (*below.kept.archived(), *below.history.values())
+                self.up[lower] = deque(filter(leaves, casts))
+                self.down[lower] = deque(c for c in above.history.values() if c.is_for(roster))
+
+    def _climb(self, now: int) -> Effects:
+        """Join the group above as server; leave it otherwise."""
+        for level, group in enumerate(self.groups):
+            last = level + 1 == len(self.groups)
+            if not group.is_server and not last:
+                left = self._left(group)
+                for above in self.groups[level + 1 :]:
+                    yield from self._farewell(above, left, now)
+                del self.groups[level + 1 :]
+                self.noted[level + 1 :] = [ViewId()] * (len(self.path) - level - 1)
+                return
+            if not group.is_server or level + 1 == len(self.path) or group.view is None:
+                continue
+            backing = group.view.id.number << BACKING_BITS
+            roster = self._answers_for(level)
+            me = Member(self.me, backing, roster, group.number, group.missing() & roster)
+            if not last:
+                above = self.groups[level + 1]
+                changed = above.me.backing < backing or above.me[2:] != me[2:]
+                if changed and group.missing() == group.view.away:
+                    above.me = me._replace(backing=max(above.me.backing, backing))
+            else:
+                above = self._group(level + 1, me, now=now)
+                above.admission.contacts = tuple(p for p in group.reporting.above if p != self.me)
+                self.groups.append(above)
+                self.up[level].clear()
+                self.down[level].clear()
+                self.relaying.waiting[level] = now
+
+    def _answers_for(self, level: int) -> frozenset[int]:
+        """A group's members, and those split off for which no other member answers yet."""
+        group = self.groups[level]
+        if group.given and level + 1 < len(self.groups):
+            view = self.groups[level + 1].view
+            others = () if view is None else (m for m in view.members if m.process != self.me)
+            group.given = group.given.difference(*(m.roster for m in others))
+        return self.roster(level) | group.given
+
+    def _left(self, group: Group) -> frozenset[int]:
+        """This process, if it was the last of its group and has left."""
+        last = group.out and group.view is not None and group.view.processes == (self.me,)
+        return frozenset({self.me}) if last else frozenset()
+
+    def _farewell(self, group: Group, left: frozenset[int], now: int) -> Effects:
+        peers = () if group.view is None else group.view.processes
+        peers = tuple(p for p in peers if p != self.me)
+        if peers:
+            goodbye = Send(peers, Leave(self.me, 0, group=group.number, roster=left, gone=True))
+            self.goodbyes[group.number] = goodbye, now + self.local.timing.grace
+            yield goodbye
+
+    def _repeat_goodbyes(self, now: int) -> Effects:
+        """Say again that this process has left a group, until somebody answers that it is out."""
+        mine = {group.number for group in self.groups}
+        self.goodbyes = {
+            number: (goodbye, until)
+            for number, (goodbye, until) in self.goodbyes.items()
+            if number not in mine and now < until
+        }
+        for goodbye, _ in self.goodbyes.values():
+            yield goodbye
+
+    def arrived(self, level: int, cast: Cast, now: int) -> bool:
+        """Whether all destinations below this process have delivered a message."""
+        if level == 0:
+            return True
+        below = self.groups[level - 1]
+        if below.view is None or (below.given and cast.is_for(below.given)):
+            return False  # it is about to join another group, or others are
+        if not cast.is_for(self.roster(level - 1)):
+            return True
+        if cast.is_for(below.view.away - self.away(level)):
+            return False  # it would be forgotten here, and the group below might crash
+        return below.is_settled(cast) and self.arrived(level - 1, cast, now)
+
+    def away(self, level: int) -> frozenset[int]:
+        """The processes that are away from a group."""
+        view = self.groups[level].view
+        return frozenset() if view is None else view.away
+
+    def is_needed_above(self) -> bool:
+        """Whether a group above would lose messages if this process left: nobody else is there."""
+        for above in self.groups[1:]:
+            if above.view is None or not (above.history or above.kept.archive):
+                continue
+            alone = len(above.view.members) == 1 and bool(above.view.absent)
+            if alone or above.frozen or above.casting is None or not above.casting.complete():
+                return True
+        return False
+
+    def look_around(self, level: int, now: int) -> None:
+        """As server, tell a group who is in the group above, and who is away from other groups."""
+        if level + 1 < len(self.groups) and (view := self.groups[level + 1].view) is not None:
+            group, above = self.groups[level], self.groups[level + 1]
+            outside = view.away.union(above.detector.outside_since) - self.roster(level)
+            group.reporting.above = view.processes
+            group.detector.learn_outside(outside, now)

@@ -1,0 +1,206 @@
+"""How a process becomes a member, stays one, and leaves.
+
+A process that starts, comes from another group, or has become a server asks around, at every heartbeat,
+until it is admitted; so does a member that was expelled and yet is alive. Members forward that to the
+leader. Without an answer for ``grace`` it goes on alone: in its old view, or it starts the group again;
+of several who seek a group that is gone, the first does so and admits the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ..base import Count, Effects, Send
+from .agreed import Reshape
+from .flush import INSTALL
+from .messages import INSIDE, MOVED, OUTSIDE, Expelled, Join, Leave
+from .succession import Joiner
+from .view import Member, View, ViewId
+
+if TYPE_CHECKING:
+    from .group import Group
+
+
+class Admission:
+    """One process's way into a group and out of it, and what it does for others who seek it."""
+
+    def __init__(self, group: Group, candidates: Iterable[int], others: Iterable[Member]) -> None:
+        self.group, self.timing = group, group.timing
+        me = group.me.process
+        self.candidates = tuple(p for p in candidates if p != me)  # who might be members
+        self.contacts: tuple[int, ...] = ()  # who are
+        self.others = tuple(others)  # the absent, if this process has to start the group again
+        self.hasty = False  # whether a group that it starts again may relay at once
+        self.moved = False  # whether it comes from another group
+        self.brought: tuple[Member, ...] = ()  # who was absent there
+        self.asking_since: int | None = None
+        self.seekers: dict[int, int] = {}  # who seeks the group as well, and when that was heard
+        self.turn = 0
+
+    # to be admitted
+
+    def seek(self, now: int) -> Effects:
+        """Ask to be admitted; without an answer for long, go on alone."""
+        yield from self.ask(now)
+        if self.asking_since is None:
+            self.asking_since = now
+        most = self.timing.grace * (3 if self.moved else 1)
+        if min(self._seekers(now), default=self.group.me.process) < self.group.me.process:
+            most += self.timing.patience
+        if now - self.asking_since >= most:
+            yield from self._go_on_alone(now)
+
+    def ask(self, now: int) -> Effects:
+        """Ask known members, who else seeks the group, and one by one all who might be members.
+
+        A member announces its new roster to the leader.
+        """
+        group = self.group
+        if group.seeking:
+            how = MOVED if self.moved else OUTSIDE
+            asked = {*self.contacts, *self._seekers(now), *self._candidate()}
+            peers = tuple(sorted(asked - {group.me.process}))
+        else:
+            how, peers = INSIDE, group.detector.hubs(now)
+        if peers:
+            _, backing, roster, of, away = group.me
+            fields = {"backing": backing, "of": of, "how": how, "roster": roster, "away": away}
+            yield group.send(peers, Join, **fields)
+
+    def _seekers(self, now: int) -> list[int]:
+        return [p for p, heard in self.seekers.items() if now - heard < self.timing.patience]
+
+    def _candidate(self) -> tuple[int, ...]:
+        self.turn += 1
+        return self.candidates[self.turn % len(self.candidates) :][:1] if self.candidates else ()
+
+    def _go_on_alone(self, now: int) -> Effects:
+        group = self.group
+        group.ticked_at = now
+        if group.view is not None:
+            yield group.go("go-on")
+            group.detector.forsake(now)
+            return
+        id = ViewId(1 + group.change.promised.number, group.me.process)
+        yield group.go("found")
+        if self.hasty:
+            group.change.weak_until = now + 1  # nobody was heard of for long enough already
+        yield from group.change.enter(View(id, (group.me,), self.others, weak=True), now)
+        yield from group.begin([], (), now)
+
+    def move(self, reshape: Reshape) -> Effects:
+        """Become a joiner of another group, of the new number."""
+        group = self.group
+        yield group.go("move")
+        self.brought = () if group.view is None else group.view.absent
+        self.contacts, self.moved, self.asking_since = (), True, None
+        beside = reshape.processes - {group.me.process}
+        self.candidates = (*reshape.contacts, *sorted(beside))
+        group.give_up_view()
+
+    def redirect(self, number: int, contact: int, now: int) -> Effects:
+        """Seek the group that the former members have joined; they keep what is owed to this one."""
+        if self.group.out:
+            return
+        if not self.group.seeking:
+            yield self.group.go("expel")
+        self.group.number, self.contacts, self.asking_since = number, (contact,), now
+        self.group.give_up_view()
+        yield from self.ask(now)
+
+    def be_expelled(self, now: int) -> Effects:
+        """There is a view without this process: ask to be admitted as a new member."""
+        yield Count("expelled")
+        yield self.group.go("expel")
+        self.group.change.reset()
+        self.asking_since = now
+        self.group.me = self.group.me._replace(backing=self.group.me.backing + 1)
+        yield from self.ask(now)
+
+    def on_expelled(self, message: Expelled, sender: int, now: int) -> Effects:
+        """Learn of a view that this process is not in."""
+        group = self.group
+        if group.view is None or group.seeking:
+            self.contacts = (sender,)
+            if self.moved:
+                self.asking_since = now
+        elif message.view > group.view.id and group.me.process in group.succession.leavers:
+            yield group.go("left")
+        elif message.view > group.view.id:
+            self.contacts = (sender,)
+            yield from self.be_expelled(now)
+        elif message.view < group.view.id:
+            yield group.send((sender,), Expelled, view=group.view.id)
+
+    # as a member
+
+    def on_join(self, join: Join, sender: int, now: int) -> Effects:
+        """Note who wants to be a member, for the next view, and tell the leader."""
+        group, change = self.group, self.group.change
+        if join.source == group.me.process:
+            return
+        if group.view is None or group.seeking:
+            self.seekers[join.source] = now
+        elif join.member in group.view.members:
+            if parts := change.parts.get(INSTALL):
+                yield Send((join.source,), parts[0])
+        elif not any(m.replaces(join.member) for m in group.view.members):
+            group.succession.joiners[join.source] = Joiner(join.member, join.how, now)
+            group.succession.leavers.pop(join.source, None)
+            coordinator = group.succession.leaders(group.detector.alive(now))[0].process
+            if sender == join.source and coordinator != group.me.process:
+                yield Send((coordinator,), join)
+            if join.how == MOVED:  # it may take a while, but the group exists
+                yield group.send((join.source,), Expelled, view=group.view.id)
+
+    def on_leave(self, leave: Leave) -> Effects:
+        """Note who wants to be a member no longer."""
+        group = self.group
+        if group.view is None or group.seeking or leave.source == group.me.process:
+            return
+        if leave.source not in group.view.processes:
+            yield group.send((leave.source,), Expelled, view=group.view.id)
+        else:
+            group.succession.leavers[leave.source] = leave
+
+    def correct(self, sender: int) -> Effects:
+        """Answer a report from an older view."""
+        group = self.group
+        assert group.view is not None
+        if sender not in group.change.invited:
+            yield group.send((sender,), Expelled, view=group.view.id)
+        elif parts := group.change.parts.get(INSTALL):
+            yield Send((sender,), parts[0])
+
+    def mind_own_place(self, now: int) -> Effects:
+        """Leave, once nothing of its own is in transit; or announce a new roster."""
+        group, me = self.group, self.group.me.process
+        assert group.view is not None
+        if group.leaving and not self._is_needed():
+            peers, leave = group.peers(), Leave(me, 0, group=group.number, roster=group.me.roster)
+            group.succession.leavers[me] = leave
+            if peers:
+                yield Send(peers, leave)
+        if group.me not in group.view.members:
+            group.succession.joiners[me] = Joiner(group.me, INSIDE, now)
+            yield from self.ask(now)
+
+    def _is_needed(self) -> bool:
+        """Whether messages of this process, or for others who are away, would be lost with it."""
+        mine = any(name.source == self.group.me.process for name in self.group.history)
+        alone = bool(self.group.kept.archive) and not self.group.peers()
+        return mine or alone or self.group.is_needed_elsewhere()
+
+    def probe(self, now: int) -> Effects:
+        """As server, look for absent members that are alive, and for unknown views."""
+        group = self.group
+        assert group.view is not None
+        if not group.is_server or not group.view.absent:
+            return
+        owed = group.detector.owed(now)
+        peers = {m.process for m in group.view.absent if m.roster & owed}
+        if peers:
+            peers |= {*self._candidate()}
+        if peers := peers.difference(group.view.processes):
+            yield group.send(tuple(sorted(peers)), Expelled, view=group.view.id)

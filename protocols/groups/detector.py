@@ -1,0 +1,129 @@
+"""The failure detector of a group: who was heard of, who is suspected, and the way around a bad link.
+
+Members send heartbeats to the server, and the server to all. Whom nobody was heard of for ``patience``
+is suspected. The *leader*, for each member, is the oldest that it does not suspect: the server, or the
+next, which counts the others' silence only from when it could expect to hear of them.
+
+A member from which nothing came directly for a few heartbeats may be behind a bad link: what is sent to
+it is sent by way of another member as well, and it answers in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from .view import Member, View
+
+POOR = 3  # heartbeats without a direct message, after which a link is taken to be bad
+
+
+class Timing(NamedTuple):
+    """In nanoseconds; without ``ack`` deliveries are reported with the heartbeat only."""
+
+    heartbeat: int
+    patience: int
+    grace: int
+    forget: int
+    ack: int | None
+
+
+class Detector:
+    """What one member knows about the others in a view."""
+
+    def __init__(self, me: int, timing: Timing) -> None:
+        self.me, self.timing = me, timing
+        self.members: tuple[Member, ...] = ()
+        self.heard: dict[int, int] = {}  # when something last came from a member, in any way
+        self.direct: dict[int, int] = {}  # when it last came directly
+        self.since = 0  # from when on silence counts
+        self.away_since: dict[int, int] = {}
+        self.outside_since: dict[int, int] = {}  # who is away from other groups
+        self.ways: dict[int, tuple[int, int]] = {}  # by way of whom, and until when
+        self.turn = 0
+
+    def enter(self, view: View, now: int) -> None:
+        """Start again with the members of a view."""
+        self.members = view.members
+        self.heard = dict.fromkeys(view.processes, now)
+        self.direct = self.heard.copy()
+        self.since = now
+        self.ways.clear()
+        self.away_since = {p: self.away_since.get(p, now) for p in view.away}
+
+    def restart(self, now: int) -> None:
+        """Suspect nobody: this process itself was stopped for a while."""
+        self.heard = dict.fromkeys(self.heard, now)
+        self.direct = self.heard.copy()
+        self.since = now
+
+    def forsake(self, now: int) -> None:
+        """Suspect everybody."""
+        long_ago = now - len(self.members) * self.timing.patience
+        self.heard = dict.fromkeys(self.heard, long_ago)
+        self.since = long_ago - self.timing.patience
+
+    def hear(self, process: int, now: int, by_way_of: int | None = None) -> None:
+        """Note that a message has come from a process, perhaps by way of another."""
+        if process in self.heard:
+            self.heard[process] = now
+            if by_way_of is None:
+                self.direct[process] = now
+            else:
+                self.ways[process] = by_way_of, now + POOR * self.timing.heartbeat
+
+    def alive(self, now: int) -> list[Member]:
+        """The members that are not suspected, oldest first; those after the leader only by it."""
+        since, older = self.since, []
+        for index, member in enumerate(self.members):
+            if member.process == self.me:
+                rest = self.members[index + 1 :]
+                return [member, *(m for m in rest if not self._silent(m, since, now))]
+            if not self._silent(member, since, now):
+                return [m for m in self.members if m not in older]
+            older.append(member)
+            since = max(self.heard[member.process], since) + self.timing.patience
+        return []
+
+    def _silent(self, member: Member, since: int, now: int) -> bool:
+        return now - max(self.heard[member.process], since) >= self.timing.patience
+
+    def leads(self, now: int) -> bool:
+        """Whether this process is the leader."""
+        alive = self.alive(now)
+        return bool(alive) and alive[0].process == self.me
+
+    def hubs(self, now: int) -> tuple[int, ...]:
+        """To whom heartbeats go: from the leader to all, else to the leader and who is older."""
+        if self.leads(now):
+            return tuple(m.process for m in self.members if m.process != self.me)
+        leader = self.alive(now)[0]
+        return tuple(m.process for m in self.members[: self.members.index(leader) + 1])
+
+    def detour(self, peer: int, now: int, unanswered: Iterable[int]) -> int | None:
+        """By way of whom a message to a member should go as well, if its link may be bad."""
+        by_way_of, until = self.ways.get(peer, (peer, 0))
+        if now < until:
+            return by_way_of
+        pause = POOR * self.timing.heartbeat
+        poor = peer in unanswered or (
+            self._exchanges(peer, now) and now - self.direct.get(peer, now) >= pause
+        )
+        others = [p for p in self.heard if p not in (peer, self.me)]
+        if not poor or not others or peer not in self.heard:
+            return None
+        self.turn += 1
+        return others[self.turn % len(others)]
+
+    def _exchanges(self, peer: int, now: int) -> bool:
+        """Whether heartbeats are exchanged with a member."""
+        return self.leads(now) or peer == self.alive(now)[0].process
+
+    def learn_outside(self, away: frozenset[int], now: int) -> None:
+        """Note who is away from other groups."""
+        self.outside_since = {p: self.outside_since.get(p, now) for p in away}
+
+    def owed(self, now: int) -> frozenset[int]:
+        """The processes that are away, from this group or others, and may be alive."""
+        since = self.outside_since | self.away_since
+        return frozenset(p for p, left in since.items() if now - left < self.timing.forget)

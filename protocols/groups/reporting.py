@@ -1,0 +1,103 @@
+"""Reports: the heartbeat, which also says what was delivered and released, and acknowledgements.
+
+At every heartbeat members report to the leader, and the leader to all; a delivery is reported sooner to
+those who wait for it. A report shows what its source lacks, and in which view it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from ..base import Count, Effects, Send, SetTimer
+from .messages import Report
+from .passed import bypassing, passed
+
+if TYPE_CHECKING:
+    from .group import Group
+
+
+class Reporting:
+    """What one member reports to others in a group, and what it does about their reports."""
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+        self.above: tuple[int, ...] = ()  # members of the group above, as the server knows them
+        self.ack_due: set[int] | None = None  # who waits for a report, if it will be sent
+
+    def acknowledge_soon(self, peers: Collection[int]) -> Effects:
+        """Report to those who wait for it, a little later, what was delivered."""
+        group = self.group
+        if group.timing.ack is None or group.casting is None:
+            return
+        peers = group.casting.waiting_for(peers)
+        if self.ack_due is not None:
+            self.ack_due.update(peers)
+        elif peers:
+            self.ack_due = set(peers)
+            yield SetTimer(("ack", group.number), group.timing.ack)
+
+    def acknowledge(self, now: int) -> Effects:
+        """Report what was delivered."""
+        waiting, self.ack_due = self.ack_due, None
+        if waiting and self.group.view is not None and not (self.group.seeking or self.group.out):
+            yield from bypassing(self.group, self.report(now, waiting), now)
+
+    def report(self, now: int, waiting: Collection[int] | None = None) -> Effects:
+        """Report to the leader, or as leader to all; or only to those who wait for it."""
+        group, detector = self.group, self.group.detector
+        assert group.view is not None
+        assert group.casting is not None
+        leads, serves = detector.leads(now), group.is_server
+        for status in group.casting.reports(detector.hubs(now), leads, waiting):
+            yield group.send(
+                status.peers,
+                Report,
+                view=group.view.id,
+                promised=group.change.promised.number,
+                delivered=status.delivered,
+                released=status.released,
+                leads=leads,
+                everywhere=status.everywhere,
+                above=self.above if serves else (),
+                outside=frozenset(detector.outside_since) if serves else frozenset(),
+            )
+            yield Count("reports", len(status.peers))
+
+    def say_view(self, peer: int) -> Effects:
+        """Say to a member in which view this process is."""
+        view = self.group.view
+        assert view is not None
+        empty = {"delivered": (), "released": ()}
+        yield self.group.send((peer,), Report, view=view.id, promised=0, **empty)
+
+    def on_report(self, report: Report, sender: int, now: int) -> Effects:
+        """Learn what a member has, and send it again what it lacks."""
+        group = self.group
+        if group.view is None or group.seeking:
+            return
+        if report.view > group.view.id:
+            yield from self.say_view(sender)  # the answer is the newer view
+            return
+        if report.view < group.view.id:
+            yield from group.admission.correct(sender)
+            return
+        if sender == group.view.server:
+            self.above = report.above or self.above
+            group.detector.learn_outside(report.outside, now)
+        yield from group.change.hear(report.promised)
+        casting = group.casting
+        if casting is None or not group.is_current(report.view, sender):
+            return
+        if not casting.fits(report, sender):
+            return
+        leads, was_complete = group.detector.leads(now), casting.complete()
+        casting.note(sender, report)
+        pause = group.timing.heartbeat
+        for caster, cast in casting.missing(sender, now, pause, leads, report.leads):
+            mine = caster == group.me.process
+            yield Send((sender,), cast if mine else passed(group, caster, sender, cast))
+            yield Count("retransmissions")
+        if leads and casting.complete() and not was_complete:
+            yield from self.report(now)
+        yield from group.go_on(casting, now)

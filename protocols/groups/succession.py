@@ -1,0 +1,92 @@
+"""Who should be in the next view: members that are alive, joiners and leavers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from .messages import INSIDE, MOVED, Leave
+from .view import Member, View
+
+if TYPE_CHECKING:
+    from .group import Group
+
+
+class Joiner(NamedTuple):
+    """A process that wants to be a member, or a member with a new roster or backing."""
+
+    member: Member
+    how: int
+    asked_at: int
+
+
+class Succession:
+    """Who wants to be in a group, and who wants to leave it, as far as this process has heard."""
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+        self.joiners: dict[int, Joiner] = {}
+        self.leavers: dict[int, Leave] = {}
+
+    @property
+    def view(self) -> View:
+        """The view that is to be followed by another."""
+        assert self.group.view is not None
+        return self.group.view
+
+    def enter(self, view: View) -> None:
+        """Forget whose wish was granted in a new view."""
+        self.leavers = {p: leave for p, leave in self.leavers.items() if p in view.processes}
+        self.joiners = {p: j for p, j in self.joiners.items() if j.member not in view.members}
+
+    def leaders(self, alive: list[Member]) -> list[Member]:
+        """Those of these members whom no joiner replaces, if there are any."""
+        replaced = self.replaced([j.member for j in self.joiners.values() if j.how != INSIDE])
+        return [m for m in alive if m.process not in replaced] or alive
+
+    def gone(self) -> set[int]:
+        """The members that have said that they do not take part any more."""
+        return {process for process, leave in self.leavers.items() if leave.gone}
+
+    def left(self) -> frozenset[int]:
+        """The processes that leave for good."""
+        return frozenset().union(*(leave.roster for leave in self.leavers.values()))
+
+    def replaced(self, target: Sequence[Member]) -> set[int]:
+        """The members whose place others take."""
+        return {m.process for m in self.view.members if any(t.replaces(m) for t in target)}
+
+    def newcomers(self, target: Sequence[Member]) -> frozenset[int]:
+        """The processes that nobody in the view answered for, except those from other groups."""
+        joiners = [j.member for j in self.joiners.values() if j.how != MOVED]
+        return frozenset().union(*(m.roster for m in target if m in joiners)) - self.view.roster
+
+    def target(
+        self, alive: list[Member], proposed: Sequence[Member], now: int
+    ) -> tuple[tuple[Member, ...], frozenset[int]]:
+        """The members of the next view, and whom to ask for what they have."""
+        joiners = self._admissible(proposed, now)
+        inside = {j.process: j for j in joiners if self.joiners[j.process].how == INSIDE}
+        come = self.replaced(joiners) | {j.process for j in joiners}
+        gone = (come | set(self.leavers)) - set(inside)
+        stay = [inside.get(m.process, m) for m in alive if m.process not in gone]
+        target = (*stay, *(j for j in joiners if j not in stay))
+        return target, frozenset(m.process for m in (*alive, *joiners))
+
+    def _admissible(self, proposed: Sequence[Member], now: int) -> list[Member]:
+        """The joiners, without those whom another joiner replaces.
+
+        One from another group needs what is in transit to it from above. Once proposed it stays so:
+        a view without it would cause a view change above, during which that is not known.
+        """
+        patience = self.group.timing.patience
+        self.joiners = {p: j for p, j in self.joiners.items() if now - j.asked_at < patience}
+        wanting = [
+            j.member
+            for _, j in sorted(self.joiners.items())
+            if j.how != MOVED
+            or j.member in proposed
+            or self.group.gather(j.member.process, now) is not None
+        ]
+        wanting = [j for j in wanting if j not in self.view.members]
+        return [j for j in wanting if not any(other.replaces(j) for other in wanting)]

@@ -1,0 +1,366 @@
+"""View change: how the members agree on a view by Flush, Flushed and Install.
+
+The coordinator proposes a view (Flush). Members stop, promise to accept no lesser one, and answer with
+the labels of their messages that are not stable (Flushed). The coordinator fetches what it lacks of
+them, and sends all the view and the labels of the union (Install), in the order of their logical times;
+members fetch what they lack, and deliver it before they go on. A joiner answers Flush as well: one that
+returns brings along what only it has. If the coordinator crashes, the next one proposes a greater view,
+and so does one that hears that a member waits for one.
+
+What is kept for processes that are away is named only when somebody joins. What was cast before a
+process was known in the group is not for it.
+
+If no message is kept any more, a view may be *reshaped*: some members become a group of their own, or
+join another group, and ask there for what is in transit to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from ..base import Count, Effects, Send
+from ..wire import MessageId, WireError
+from .agreed import (
+    Flushed,
+    Install,
+    Label,
+    Proposal,
+    Reshape,
+    holders_of,
+    merged,
+    parts_of,
+)
+from .flush import FLUSHED, INSTALL, Fetch, Flush, Missing, Part
+from .messages import MOVED, NO_VIEW, Cast
+from .stability import stream_of
+from .states import PROPOSING
+from .transfer import Assembly, Fetching
+from .view import Member, View, ViewId, following
+
+if TYPE_CHECKING:
+    from .group import Group
+
+STRONG = 256  # what a majority adds to a view's number, so that its view prevails
+
+
+class ViewChange:
+    """One process's part in the changes of a group's views."""
+
+    def __init__(self, group: Group, view: View | None) -> None:
+        self.group = group
+        self.promised = ViewId() if view is None else view.id
+        self.proposal: Proposal | None = None
+        self.pending: Install | None = None  # agreed on, but some messages are not here yet
+        self.reshape: Reshape | None = None  # what this process wants as coordinator
+        self.weak_until = self.behind_until = 0
+        self.short_since: int | None = None  # when too few were left to go on
+        self.invited = frozenset(() if view is None else view.processes)
+        self.parts: dict[int, tuple[Part, ...]] = {}  # the last Flushed and Install that were sent
+        self.assembly, self.fetching = Assembly(), Fetching()
+
+    @property
+    def view(self) -> View:
+        """The view that is to be followed by another."""
+        assert self.group.view is not None
+        return self.group.view
+
+    def lead(self, now: int) -> Effects:
+        """As coordinator, propose a view if the current one has not exactly the right members."""
+        group, next = self.group, self.group.succession
+        gone = next.gone()
+        alive = [m for m in group.detector.alive(now) if m.process not in gone]
+        leads = bool(alive) and next.leaders(alive)[0].process == group.me.process
+        if not leads or now < self.behind_until:
+            yield from self._defer("defer")
+            return
+        proposed = () if self.proposal is None else self.proposal.target
+        target, asked = next.target(alive, proposed, now)
+        if not target:
+            yield group.go("left")
+        elif target != self.view.members or group.frozen or self.reshape:
+            yield from self._propose(target, asked, now)
+
+    def _defer(self, event: str) -> Effects:
+        """Give up the own proposal, if there is one."""
+        self.proposal = None
+        if self.group.state == PROPOSING:
+            yield self.group.go(event)
+
+    def hear(self, number: int) -> Effects:
+        """Learn that a member waits for a view of this number."""
+        if number > self.promised.number:
+            self.promised = ViewId(number)
+            yield from self._defer("hear")
+            if not self.group.frozen:
+                yield self.group.go("hear")
+
+    # the coordinator's part
+
+    def _propose(self, target: tuple[Member, ...], asked: frozenset[int], now: int) -> Effects:
+        group, proposal = self.group, self.proposal
+        late = proposal is not None and now - proposal.since >= group.timing.grace
+        if proposal is not None and late and proposal.waiting():
+            proposal = None  # some are alive, but have promised another view of that number
+        if proposal is None or (proposal.target, proposal.asked) != (target, asked):
+            joins = any(m.process not in self.view.processes for m in target)
+            proposal = self.proposal = Proposal(self.promised, target, asked, joins, now)
+            grows = 1 if self._weakens(proposal, now) else STRONG
+            self.promised = proposal.id = ViewId(self.promised.number + grows, group.me.process)
+            self.pending = None
+            self.fetching.forget()
+            yield group.go("propose")
+            proposal.states[group.me.process] = group.flushed(joins)
+        if waiting := proposal.waiting():
+            yield group.send(waiting, Flush, view=proposal.id, joins=proposal.joins)
+        yield from self._decide(now)
+
+    def _weakens(self, proposal: Proposal, now: int) -> bool:
+        next = self.group.succession
+        replaced = next.replaced(proposal.target) | next.gone()
+        return now < self.weak_until or not self.view.is_majority(proposal.asked, replaced)
+
+    def _decide(self, now: int) -> Effects:
+        """Install the proposed view if all who were asked have answered, and all they have is here."""
+        group, proposal = self.group, self.proposal
+        if proposal is None or proposal.waiting():
+            return
+        states = proposal.states
+        newest = max(s.view for p, s in states.items() if p in group.detector.heard)
+        if newest > self.view.id:  # others are in a newer view, and will say so
+            self.promised, self.behind_until = newest, now + group.timing.patience
+            yield from self._defer("defer")
+            for process in (p for p, s in states.items() if s.view == newest):
+                yield from group.reporting.say_view(process)
+            return
+        due = self._due(proposal, now)
+        if due is None or self._waits_for_others(proposal, now):
+            return
+        self.fetching.found |= {cast.id: cast for cast in due}
+        assert group.casting is not None
+        labels = merged((*group.casting.union(states.values()), *map(Label.of, due)))
+        self.fetching.need(holders_of(self._lacking(labels), states))
+        if self.fetching.holders:
+            yield from self._fetch(now)
+            return
+        install = self._conclude(proposal, labels, now)
+        self.reshape = None
+        parts = self._in_parts(install.encode(), proposal.id, INSTALL)
+        peers = tuple(m.process for m in proposal.target if m.process != group.me.process)
+        for part in parts if peers else ():
+            yield Send(peers, part)
+        if group.me.process in install.invited:
+            yield from self._adopt(install, now)
+        elif group.me.process in group.succession.leavers:
+            yield group.go("left")
+        else:
+            yield from group.admission.be_expelled(now)
+
+    def _due(self, proposal: Proposal, now: int) -> list[Cast] | None:
+        """What is in transit to joiners from other groups; None if that is not known now."""
+        casts: list[Cast] = []
+        for joiner in self.group.succession.joiners.values():
+            if joiner.how == MOVED and joiner.member in proposal.target:
+                gathered = self.group.gather(joiner.member.process, now)
+                if gathered is None:
+                    return None
+                casts += gathered
+        return casts
+
+    def _waits_for_others(self, proposal: Proposal, now: int) -> bool:
+        """Whether too many members are missing, whose messages may be needed."""
+        assert self.group.casting is not None
+        if not self.group.casting.is_short(proposal.states):
+            return False
+        if self.short_since is None:
+            self.short_since = now
+        return now - self.short_since < self.group.timing.grace
+
+    def _conclude(self, proposal: Proposal, labels: Sequence[Label], now: int) -> Install:
+        """The new view, and what is carried over into it."""
+        group, view = self.group, self.view
+        assert group.casting is not None
+        new = group.succession.newcomers(proposal.target)
+        union = tuple(
+            label._replace(newcomers=label.newcomers | new)
+            if self.body(label).is_for(new)
+            else label
+            for label in group.casting.closed(labels, self.find)
+        )
+        seen = group.kept.seen.copy()
+        states = proposal.states.values()
+        known = (s.seen for s in states if s.view == view.id or group.casting.all_seen_counts)
+        for name in (*(label.id for label in union), *chain(*known)):
+            seen[stream_of(name)] = max(seen.get(stream_of(name), -1), name.seq)
+        stay, left = proposal.target, group.succession.left()
+        reshape = None if union or stay != view.members else self.reshape
+        if reshape is not None and not reshape.contacts:
+            stay = tuple(m for m in stay if m not in reshape.members)
+            left |= reshape.processes
+        names = tuple(MessageId(source, seq) for (source, _), seq in seen.items())
+        weak = self._weakens(proposal, now)
+        brought = [m for state in states for m in state.absent if m.process not in left]
+        old = replace(view, absent=(*view.absent, *brought))
+        return Install(following(old, proposal.id, stay, left, weak), names, union, reshape)
+
+    # a member's part
+
+    def on_flush(self, flush: Flush, sender: int, now: int) -> Effects:
+        """Answer a proposal with what this process has; once more, with the first part only."""
+        group = self.group
+        known = group.view is not None and sender in group.view.processes
+        if not (known or group.seeking):
+            return
+        if group.view is not None and (flush.view <= group.view.id or flush.view < self.promised):
+            return  # a process without a view has nothing to lose, and joins any that asks
+        parts = self.parts.get(FLUSHED, ())
+        if parts and parts[0].view == flush.view and flush.view == self.promised:
+            yield Send((sender,), parts[0])
+            return
+        self.promised = flush.view
+        self.proposal = self.pending = None
+        self.fetching.forget()
+        group.admission.asking_since = now
+        yield group.go("flush")
+        answer = group.flushed(flush.joins).encode()
+        for part in self._in_parts(answer, flush.view, FLUSHED):
+            yield Send((sender,), part)
+        yield Count("flushes")
+
+    def on_part(self, part: Part, sender: int, now: int) -> Effects:
+        """Put together what a member answers, or the view that the coordinator installs."""
+        own = self.proposal.id if part.what == FLUSHED and self.proposal else self.promised
+        view = self.group.view
+        if part.view != own or (view is not None and part.view <= view.id):
+            return
+        if self.pending is not None:  # whoever sends it again has what is still missing
+            self.fetching.need(dict.fromkeys(self.fetching.holders, sender))
+            return
+        data = self.assembly.add(part, sender, now)
+        if data is None:
+            return
+        try:
+            if part.what == INSTALL:
+                yield from self._on_install(Install.decode(data), sender, now)
+            elif self.proposal is not None:
+                self.proposal.states[sender] = Flushed.decode(data)
+                yield from self._decide(now)
+        except WireError:
+            yield Count("malformed")
+
+    def _in_parts(self, data: bytes, view: ViewId, what: int) -> tuple[Part, ...]:
+        group = self.group
+        self.parts[what] = parts_of(data, view, what, group.me.process, group.number)
+        return self.parts[what]
+
+    def on_missing(self, missing: Missing, sender: int) -> Effects:
+        """Send some parts again."""
+        parts = self.parts.get(missing.what, ())
+        for index in missing.parts if parts and parts[0].view == missing.view else ():
+            if index < len(parts):
+                yield Send((sender,), parts[index])
+
+    def on_fetch(self, fetch: Fetch, sender: int) -> Effects:
+        """Send messages that another needs; they are of no view, so that nobody else acts on them."""
+        for name in fetch.names:
+            if (cast := self.find(name)) is not None:
+                yield Send((sender,), replace(cast, group=self.group.number, view=NO_VIEW))
+                yield Count("fetched")
+
+    def on_body(self, cast: Cast, now: int) -> Effects:
+        """Take a message that is needed; go on, if it was the last one."""
+        if not self.fetching.take(cast):
+            return
+        if self.fetching.holders:
+            yield from self._fetch(now)
+        elif self.pending is not None:
+            yield from self._adopt(self.pending, now)
+        else:
+            yield from self._decide(now)
+
+    def again(self, now: int) -> Effects:
+        """Ask again for what should have arrived."""
+        group = self.group
+        pause = group.timing.heartbeat
+        for peer, missing in self.assembly.requests(group.me.process, group.number, now, pause):
+            yield Send((peer,), missing)
+        yield from self._fetch(now)
+
+    def _fetch(self, now: int) -> Effects:
+        group = self.group
+        pause = group.timing.heartbeat
+        for peer, fetch in self.fetching.requests(group.me.process, group.number, now, pause):
+            yield Send((peer,), fetch)
+
+    def _on_install(self, install: Install, sender: int, now: int) -> Effects:
+        if install.view.id != self.promised or self.group.me.process not in install.invited:
+            return
+        self.fetching.need(dict.fromkeys(self._lacking(install.labels), sender))
+        if not self.fetching.holders:
+            yield from self._adopt(install, now)
+            return
+        self.pending = install
+        yield from self._fetch(now)
+
+    def _lacking(self, labels: Collection[Label]) -> list[MessageId]:
+        """The messages that are not here; the others are kept until the change is over."""
+        found = {label.id: self.find(label.id) for label in labels}
+        self.fetching.found |= {name: cast for name, cast in found.items() if cast is not None}
+        return [name for name, cast in found.items() if cast is None]
+
+    def find(self, name: MessageId) -> Cast | None:
+        """A message that is kept at this process, for whatever reason."""
+        group = self.group
+        held = None if group.casting is None else group.casting.find(name)
+        kept = group.kept.find(name) or held or self.fetching.found.get(name)
+        return kept or group.find_elsewhere(name)
+
+    def body(self, label: Label) -> Cast:
+        """The message of a label, which is here."""
+        cast = self.find(label.id)
+        assert cast is not None
+        return cast
+
+    def _adopt(self, install: Install, now: int) -> Effects:
+        """Enter a new view, or leave for another group."""
+        group, view, reshape = self.group, install.view, install.reshape
+        casts = [
+            replace(self.body(label), group=group.number, newcomers=label.newcomers)
+            for label in install.labels
+        ]
+        event = "install"
+        if reshape is not None and group.me.process in reshape.processes:
+            yield Count("moves")
+            group.number, group.admission.others = reshape.number, ()
+            if reshape.contacts:
+                yield from group.admission.move(reshape)
+                return
+            event, view = "split", View(view.id, reshape.members, (), view.weak)
+            group.admission.candidates = tuple(p for p in view.processes if p != group.me.process)
+        elif reshape is not None:
+            group.given |= reshape.processes
+        self.invited = install.invited
+        yield group.go(event)
+        yield from self.enter(view, now)
+        self._in_parts(install.encode(), view.id, INSTALL)
+        yield from group.begin(casts, install.seen, now)
+
+    def enter(self, view: View, now: int) -> Effects:
+        """Start again in a new view."""
+        self.group.view, self.promised = view, view.id
+        if not view.weak:
+            self.weak_until = 0
+        elif now >= self.weak_until:
+            self.weak_until = now + self.group.timing.grace
+        self.reset()
+        self.group.succession.enter(view)
+        yield Count("view_changes")
+
+    def reset(self) -> None:
+        """Forget the change that is over."""
+        self.proposal, self.pending, self.short_since = None, None, None
+        self.assembly.incoming.clear()
+        self.fetching.forget()
+        self.parts.pop(FLUSHED, None)

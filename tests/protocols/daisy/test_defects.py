@@ -1,0 +1,206 @@
+"""Scenes that once went wrong: a message lost, out of order or late, or a group that stood still.
+
+Those on the simulator have the settings, the links and the loads with which they were found.
+"""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+
+from testbed.protocols import MessageId, Send
+from testbed.protocols.daisy import Daisy
+from testbed.protocols.daisy.hierarchy import BACKING_BITS
+from testbed.protocols.daisy.server_group import ByOrigin
+from testbed.protocols.groups.agreed import Flushed, Install, parts_of
+from testbed.protocols.groups.casting import Casting
+from testbed.protocols.groups.flush import FLUSHED, Flush
+from testbed.protocols.groups.group import Group
+from testbed.protocols.groups.messages import INSIDE, OUTSIDE, Join, Report
+from testbed.protocols.groups.view import FIRST, Member, View, ViewId
+from testbed.protocols.groups.view_change import STRONG
+from tests.protocols.daisy.daisies import QUICK, TOP, Daisies
+from tests.protocols.daisy.experiments import MEGABYTE, Run, crash, experiment, poisson
+from tests.protocols.groups.members import TIMING, members_of
+
+
+def script(*sends: dict[str, Any]) -> dict[str, Any]:
+    return {"model": "script", "settle_ms": 8000.0, "send": list(sends)}
+
+
+# order
+
+
+def test_who_leaves_and_rejoins_after_somebodys_crash_delivers_in_order() -> None:
+    """Messages 1, 2, 3 answer each other; 5 is out when 1 is sent, and back when 3 comes."""
+    run = experiment(
+        12,
+        {"group_size": 4},
+        script(
+            {"node": 2, "at_ms": 1250.0},
+            {"node": 0, "at_ms": 1300.0, "to": [5, 9]},
+            {"node": 9, "answers": 1, "to": [7]},
+            {"node": 7, "answers": 2, "to": [3, 5]},
+        ),
+        [crash(3, 300.0), {"kind": "leave", "node": 5, "at_ms": 1126.0, "for_ms": 2000.0}],
+        delay_ms=1.0,
+        seed=1,
+    )
+    run.is_sound()
+
+
+def test_what_is_answered_while_a_union_is_handed_up_loses_nothing() -> None:
+    """0 was cut off, gets three messages with its new view, and answers the first at once."""
+    run = experiment(
+        6,
+        {"group_size": 2},
+        script(
+            {"node": 2, "at_ms": 1713.609, "to": [0, 1]},
+            {"node": 5, "at_ms": 1736.3, "to": [0, 1]},
+            {"node": 5, "at_ms": 1758.388, "to": [0, 1]},
+            {"node": 0, "answers": 0, "to": [5]},
+        ),
+        [{"kind": "partition", "nodes": [0], "at_ms": 1005.341, "for_ms": 700.0}],
+        delay_ms=(0.5, 5.0),
+        seed=14,
+    )
+    run.is_sound()
+    got = [(e.source, e.seq) for e in run.events[0] if e.event == "deliver" and e.source == 5]
+    assert got == [(5, 1), (5, 2)]
+
+
+# standstill
+
+
+def test_a_second_crash_does_not_send_all_the_traffic_since_the_first_again() -> None:
+    faults = [crash(9, 1000.0), crash(1, 11_000.0)]
+    load = poisson(4.0, 16_000.0, 8000.0, payload_bytes=1000)
+    run = experiment(12, {"group_size": 4}, load, faults, bandwidth_mbit=10.0)
+    run.is_sound()
+    assert run.longest_gap_ms() < 2000
+    assert 0 < run.view_change_bytes() < 5 * MEGABYTE
+
+
+def after_a_crash_in_a_large_group(seed: int, duration_ms: float, settle_ms: float) -> Run:
+    settings = {"group_size": 13, "split_above": 5}
+    load = poisson(2.0, duration_ms, settle_ms)
+    return experiment(13, settings, load, [crash(7, 300.0)], bandwidth_mbit=1000.0, seed=seed)
+
+
+def sizes(run: Run) -> set[int]:
+    return {len(run.protocol(p).local.view.members) for p in run.live}
+
+
+@pytest.mark.parametrize("seed", [2, 3, 4])
+def test_a_group_is_split_within_two_seconds_of_a_crash(seed: int) -> None:
+    run = after_a_crash_in_a_large_group(seed, 2000.0, 300.0)
+    run.is_sound()
+    assert max(sizes(run)) <= 5
+
+
+def test_groups_are_split_soon_after_a_crash_also_if_that_takes_several_steps() -> None:
+    run = after_a_crash_in_a_large_group(5, 6000.0, 1000.0)
+    run.is_sound()
+    splits = sorted(e.t / 1e6 for es in run.events.values() for e in es if e.event == "split")
+    assert 300 < splits[0] < 2300
+    assert max(sizes(run)) <= 5
+    assert run.worst_delay_ms() < 1000
+
+
+def test_one_bad_link_delays_nothing_for_long() -> None:
+    bad = {"kind": "loss", "rate": 0.9, "link": [0, 3], "at_ms": 2000.0, "for_ms": 5000.0}
+    run = experiment(8, {"group_size": 4}, poisson(5.0, 9000.0, 5000.0), [bad])
+    run.is_sound()
+    assert run.worst_delay_ms() < 1000
+
+
+def test_traffic_crosses_groups_again_soon_after_all_servers_and_a_group_have_crashed() -> None:
+    faults = [crash(node, 4000.0) for node in (0, 4, 8, 9, 10, 11)]
+    load = poisson(4.0, 10_000.0, 8000.0)
+    run = experiment(12, {"group_size": 4}, load, faults, bandwidth_mbit=1000.0, seed=3)
+    run.is_sound()
+    assert run.longest_gap_ms(group_size=4) < 3000
+
+
+# what is kept, and for whom
+
+
+def test_the_last_of_a_group_that_leaves_is_not_counted_as_crashed() -> None:
+    world = Daisies(5, settings=replace(QUICK, group_size=3))
+    world.run(50)
+    assert world.view(0) == (0, 1)
+    for process in (2, 3, 4):
+        world.leave(process)
+        world.run(300)
+        assert world.group(process).out
+    above = world.group(0, 1).view
+    assert above is not None
+    assert (above.processes, above.absent, above.away) == ((0,), (), frozenset())
+    for number in range(20):
+        world.at(1000 + 10 * number, partial(world.say, number % 2))
+    world.run(1000)
+    assert not world.has_history()
+    assert not any(group.kept.archive for p in (0, 1) for group in world.protocols[p].groups)
+
+
+def test_who_crashes_is_owed_what_is_sent_to_it_and_nothing_else_is_kept() -> None:
+    world = Daisies(8)
+    world.run(50)
+    world.crash(6)
+    world.run(300)
+    world.say(1, [6, 7])
+    world.say(1, [7])
+    world.run(500)
+    assert world.delivered(7) == [(1, 1), (1, 2)]
+    assert not world.has_history()
+    for process in (4, 5, 7):
+        assert list(world.group(process).kept.archive) == [(1, 1)]
+
+
+# early relaying
+
+
+@pytest.mark.parametrize(("way", "learns"), [(ByOrigin, True), (Casting, False)])
+def test_servers_learn_what_was_seen_in_the_view_that_others_come_from(
+    way: type[Casting], learns: bool
+) -> None:
+    """Who joins has seen a message that all who have it may forget; others' messages may name it."""
+    old, joiner = members_of(0, 1)
+    group = Group(TOP, old, TIMING, range(2), way, View(ViewId(FIRST, 0), (old,), (joiner,)))
+    fields = {"backing": joiner.backing, "of": 1, "how": OUTSIDE, "roster": joiner.roster}
+    list(group.receive(Join(1, 0, group=TOP, **fields), 1, now=0))  # type: ignore[arg-type]
+    sent = [e for e in group.tick(1, lambda cast: True) if isinstance(e, Send)]
+    [flush] = [e.message for e in sent if isinstance(e.message, Flush)]
+    answer = Flushed(ViewId(FIRST - 1, 1), (), seen=(MessageId(12, 2),))
+    for part in parts_of(answer.encode(), flush.view, FLUSHED, 1, TOP):
+        list(group.receive(part, 1, now=2))
+    assert group.view is not None
+    assert group.view.processes == (0, 1)
+    assert group.kept.has_seen(MessageId(12, 2)) == learns
+
+
+# numbers
+
+
+def test_a_server_joins_above_after_any_number_of_views_below() -> None:
+    views = 20_000
+    backing = FIRST + views * STRONG << BACKING_BITS
+    assert backing > 1 << 32
+    roster = frozenset({1, 2})
+    join = Join(1, 0, group=TOP, backing=backing, of=0, how=INSIDE, roster=roster)
+    codec = Daisy.codec(7, 4)
+    assert codec.decode(codec.encode(join)).member == Member(1, backing, roster, 0)  # type: ignore[attr-defined]
+    install = Install(View(ViewId(views, 1), (join.member,)))
+    assert Install.decode(install.encode()) == install
+
+
+# reports
+
+
+def test_members_report_to_the_server_and_it_to_them() -> None:
+    world = Daisies(8, settings=replace(QUICK, group_size=8))
+    world.run(50)
+    before, beats = world.sent[Report].copies, 20
+    world.run(beats * QUICK.heartbeat_ms)
+    assert world.sent[Report].copies - before <= (beats + 1) * 2 * 7
