@@ -23,10 +23,9 @@ def check_locality(judge: Judge, verdict: Verdict, _: Tick) -> Verdict:
 
 
 def local_figures(history: History, groups: Iterable[frozenset[int]]) -> dict[str, float]:
-    """Mean delays within groups and across, and how long groups were cut off by crashes.
+    """Mean delays within groups and across, and how long groups were cut off after crashes.
 
-    A crash is over when a message that was sent after it has gone into the group of the process, or
-    out of it.
+    A group is cut off while messages are on their way into it or out of it, and none arrives.
     """
     group = {node: number for number, members in enumerate(groups) for node in members}
     sent, at, here, there = _deliveries(history, group)
@@ -36,15 +35,25 @@ def local_figures(history: History, groups: Iterable[frozenset[int]]) -> dict[st
         for where, found in (("within", delays[here == there]), ("across", delays[here != there]))
         if len(found)
     }
-    over = []
+    longest = []
     for crash, node in history.logs.crashes:
-        crosses = (sent > crash) & ((here == group[node]) != (there == group[node]))
-        over += [int(at[crosses].min()) - crash] if crosses.any() else []
-    if over:
-        figures["recovery_ms_max"] = max(over) / NS_PER_MS
-    if len(over) < len(history.logs.crashes):
-        figures["crashes_without_recovery"] = len(history.logs.crashes) - len(over)
+        crosses = (at > crash) & ((here == group[node]) != (there == group[node]))
+        if (crosses & (sent > crash)).any():
+            longest.append(_standstill(crash, sent[crosses], at[crosses]))
+    if longest:
+        figures["recovery_ms_max"] = max(longest) / NS_PER_MS
+    if len(longest) < len(history.logs.crashes):
+        figures["crashes_without_recovery"] = len(history.logs.crashes) - len(longest)
     return figures
+
+
+def _standstill(start: int, sent: NDArray[np.int64], at: NDArray[np.int64]) -> int:
+    """The longest time, after a moment, in which messages are on their way and none arrives."""
+    order = np.argsort(at, kind="stable")
+    arrivals = at[order]
+    waiting_since = np.minimum.accumulate(sent[order][::-1])[::-1]  # of what is still to arrive
+    before = np.concatenate([[start], arrivals[:-1]])
+    return int((arrivals - np.maximum(before, waiting_since)).max())
 
 
 def _deliveries(history: History, group: dict[int, int]) -> NDArray[np.int64]:

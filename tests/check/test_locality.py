@@ -38,18 +38,20 @@ def test_delays_are_told_apart_and_own_deliveries_left_out() -> None:
     }
 
 
-def test_a_crash_is_over_when_something_new_crosses_the_border() -> None:
-    old, within, into = (2, 1), (1, 1), (3, 1)
+def test_a_group_is_cut_off_while_messages_wait_and_none_crosses_the_border() -> None:
+    old, out, into, late = (2, 1), (1, 1), (3, 1), (3, 2)
     figures = figures_of(
         (0, 2, "send", old),
         (5, 0, "crash", None),
-        (6, 1, "deliver", old),  # was under way
-        (7, 1, "send", within),
+        (6, 1, "deliver", old),  # was under way: the border is not closed yet
+        (7, 1, "send", out),
         (8, 3, "send", into),
-        (30, 1, "deliver", into),
-        (40, 2, "deliver", within),
+        (30, 1, "deliver", into),  # 23 ms after something had to cross again
+        (61, 2, "deliver", out),  # the longest time
+        (90, 3, "send", late),  # in between nothing had to cross
+        (95, 1, "deliver", late),
     )
-    assert figures["recovery_ms_max"] == pytest.approx(25)
+    assert figures["recovery_ms_max"] == pytest.approx(31)
     assert "crashes_without_recovery" not in figures
 
 
