@@ -126,7 +126,7 @@ def measured(row: Row, daisy: bool) -> Measured:
         else row["control_bytes"] / row["copies"],
         copies=row["broadcast_copies"] / row["multicasts"] if daisy else row["copies"],
         broadcasts=row["broadcasts_per_message"] if daisy else 1.0,
-        datagrams=row["copies"] / row["multicasts"],
+        datagrams=row["datagrams_per_message"] if daisy else row["copies"] / row["multicasts"],
         delay=row["delay_ms_mean"],
         within=row["delay_within_groups_ms_mean"] if daisy else None,
         across=row["delay_across_groups_ms_mean"] if daisy else None,
