@@ -54,7 +54,7 @@ class Scenes:
 
     def draw(self) -> list[Table]:
         """The faults of one scene."""
-        scenes = [self._mixed, *[self._heal] * 2, *[self._rejoin] * 3, self._aimed]
+        scenes = [*[self._mixed] * 3, *[self._heal] * 2, *[self._rejoin] * 3, self._aimed]
         if self.aims.events and self.rng.random() < self.aims.share:
             scenes = [self._aimed]
         drawn = self.rng.choice(scenes)()
@@ -100,7 +100,7 @@ class Scenes:
             if struck["kind"] != "link-down" and rng.random() < 0.6:
                 struck |= {key: "same" for key in ("node", "nodes") if key in struck}
             struck["when"] = trigger(self.network, self.aims, rng)
-            if struck["kind"] != "crash" or rng.random() < 0.3:
+            if struck["kind"] not in ("crash", "leave") or rng.random() < 0.4:
                 struck["for_ms"] = self._absence()
             drawn.append(struck)
         return drawn
