@@ -1,9 +1,6 @@
-"""The hierarchical daisy (Baldoni, Friedman & van Renesse 1996).
+"""The hierarchical daisy (Baldoni, Friedman & van Renesse 1996), on the group layer in ``groups``.
 
-The group layer: ``view``, ``messages``, ``view_change`` (State and Install), ``membership``,
-``agreement``, ``group``; ``casting`` (causal broadcast within a view), ``matrices`` or ``star`` in
-its place. Above: ``tree`` (the first groups), ``relay`` (between them), ``split_merge``, ``daisy``; for
-early relaying ``early_relay``, ``server_group``, ``stamped_cast``.
+``daisy`` begins with a table of the paper's sections and their modules here.
 """
 
 from .daisy import Daisy

@@ -23,8 +23,8 @@ member of the view is known to have delivered it. So the survivors of a view hav
 the group, and its causal past. The paper relays at once; then a sender and its server that crash
 together take messages with them that have already been answered elsewhere, which leaves holes.
 State: one ``Group`` for each level at which this process is a member; what waits to be relayed.
-Cost: 32 + 16 + 4m + 4|Dests| + d bytes a copy in a group of m; every heartbeat a report of 56 + 8m
-bytes from each member to the server and of 56 + 12m back; if ``safe``, one after a delivery to who
+Cost: 32 + 16 + 4m + 4|Dests| + d bytes a copy in a group of m; every heartbeat a report of 60 + 8m
+bytes from each member to the server and of 60 + 12m back; if ``safe``, one after a delivery to who
 relays the message.
 
 Limits. Without ``safe``: as above. A process that is cut off from most of its view for longer than

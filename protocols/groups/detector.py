@@ -1,8 +1,8 @@
-"""The failure detector of a group: who was heard of, who is suspected, and the way around a bad link.
+"""The failure detector of a group: who was heard, who is suspected, and the way around a bad link.
 
-Members send heartbeats to the server, and the server to all. Whom nobody was heard of for ``patience``
+Members send heartbeats to the server, and the server to all. A member that was silent for ``patience``
 is suspected. The *leader*, for each member, is the oldest that it does not suspect: the server, or the
-next, which counts the others' silence only from when it could expect to hear of them.
+next, which counts the others' silence only from when it could expect to hear them.
 
 A member from which nothing came directly for a few heartbeats may be behind a bad link: what is sent to
 it is sent by way of another member as well, and it answers in the same way.

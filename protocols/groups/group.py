@@ -4,8 +4,8 @@ What Baldoni, Friedman & van Renesse take from a group communication system (sec
 calls: ``cast`` broadcasts a message in the view; ``Deliver`` is yielded for each message of the
 group, in causal order; ``is_stable`` and ``is_everywhere`` say who has a message; ``view`` is the
 current view. A group consists of a failure detector (``detector``), admission (``admission``), the
-agreement on views (``view_change``), the broadcast within one (``casting``) and what is kept for how
-long (``stability``); ``states`` has the table of its states.
+agreement on views (``succession``, ``view_change``), the broadcast within one (``casting``), reports
+(``reporting``) and what is kept for how long (``stability``); ``states`` has the table of its states.
 
 - *Weak views* (see ``View``): for ``grace`` nothing is relayed out of one. If the others are back by
   then, no other group knows what they do not; if not, they are taken to have crashed. A process that
@@ -65,12 +65,11 @@ class Group:
         self.change = ViewChange(self, view)
         self.leaving = False  # whether the application wants to leave
         self.given: frozenset[int] = frozenset()  # processes that were split off
-        # what the group above keeps for a joiner, and messages that other groups of this process keep
+        # what the layer above answers: what it keeps for a joiner, who waits for reports of a
+        # message, whether this process should not leave yet, messages that other groups keep
         self.gather: Callable[[int, int], list[Cast] | None] = lambda process, now: None
-        self.relayers: Callable[[Cast], Collection[int]] = lambda cast: ()  # who waits for reports
-        self.is_needed_elsewhere: Callable[[], bool] = lambda: (
-            False
-        )  # so that it should not leave yet
+        self.relayers: Callable[[Cast], Collection[int]] = lambda cast: ()
+        self.is_needed_elsewhere: Callable[[], bool] = lambda: False
         self.find_elsewhere: Callable[[MessageId], Cast | None] = lambda name: None
         self.silent_since = self.ticked_at = 0
 

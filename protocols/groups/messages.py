@@ -5,10 +5,11 @@ Integers are unsigned, big-endian and of four bytes; the group's number is in th
     Cast      view (2), size of the view, bit 1 "not to newcomers" and bit 0 "to all", logical time,
               vector, if bit 1 is set the number of newcomers and who they are, destinations: a message
               of the application, with its own name, broadcast in a view
-    Report    view (2), promised number, size of the view m and bit 0 "from the leader", delivered (m),
-              released (m + 1), from the leader how much all have delivered (m, or none), the number
-              of the members of the group above, they, and who is away from other groups; the
-              heartbeat, acknowledgement and stability report
+    Report    view (2), promised number, size of the view m, bit 1 "what all have" and bit 0 "from the
+              leader", the number of slots, delivered (m), released (one for each slot), if bit 1 is
+              set how much all have delivered (m), the number of the members of the group above,
+              they, and who is away from other groups; the heartbeat, acknowledgement and stability
+              report
     Join      backing (2), on whose behalf, how (from outside, inside, another group), the number of
               those in the roster who are away, they, the roster
     Leave     whether it takes part no longer, the processes of its roster that leave with it; another

@@ -20,6 +20,7 @@ from testbed.protocols.groups.states import (
     TABLE,
     TRANSITIONS,
     Machine,
+    drawing,
 )
 
 STATES = {SEEKING, MEMBER, SILENT, FLUSHING, PROPOSING, OUT}
@@ -93,3 +94,9 @@ def test_a_machine_follows_the_table_and_notes_each_step(start: str, events: lis
         assert (note.event, note.facts["state"], note.facts["group"]) == (event, state, 3)
         state = note.facts["next"]
         assert machine.state == state == TABLE[note.facts["state"], event].next
+
+
+def test_the_document_shows_the_table() -> None:
+    document = Path(__file__).parents[3] / "docs" / "groups.md"
+    assert f"```mermaid\n{drawing()}\n```" in document.read_text(encoding="utf-8")
+    assert all(f"{t.state} --> {t.next}: " in drawing() for t in TRANSITIONS)
