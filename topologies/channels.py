@@ -8,7 +8,7 @@ that stands for distance, speed and load. Only the simulator has such channels.
 import random
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import networkx as nx
 
@@ -18,10 +18,9 @@ from .textbook import SPACING, Textbook
 
 
 @dataclass(frozen=True)
-class ExponentialChannels(Textbook):
+class ExponentialChannels(Textbook, model="exponential-channels"):
     """A FIFO channel from every process to every other; a copy takes ``mean_ms`` on average."""
 
-    model: ClassVar[str] = "exponential-channels"
     nodes: errors.TwoOrMore
     mean_ms: Annotated[errors.AboveZero, partial(errors.at_most, high=1e9)]
 

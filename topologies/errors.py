@@ -7,7 +7,7 @@ NaN fails them too. A field whose type is annotated with a check is checked when
 
 import math
 from functools import partial
-from typing import Annotated, get_type_hints
+from typing import Annotated, ClassVar, get_type_hints
 
 
 class TopologyError(ValueError):
@@ -64,7 +64,16 @@ AboveZero = Annotated[float, partial(above, low=0)]
 
 
 class Checked:
-    """A dataclass that checks its fields by the checks that their types are annotated with."""
+    """A dataclass that checks its fields by the checks that their types are annotated with.
+
+    ``class Ring(Model, model="ring")`` is known as "ring" to an experiment file.
+    """
+
+    model: ClassVar[str]
+
+    def __init_subclass__(cls, model: str | None = None) -> None:
+        if model is not None:
+            cls.model = model
 
     def __post_init__(self) -> None:
         for field, kind in get_type_hints(type(self), include_extras=True).items():

@@ -8,7 +8,6 @@ alone decides the graph, so that runs with different seeds share it.
 import random
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import ClassVar
 
 import networkx as nx
 from typing_extensions import override
@@ -20,10 +19,9 @@ from .itm import read_itm
 
 
 @dataclass(frozen=True)
-class File(Model):
+class File(Model, model="file"):
     """The graph in a file."""
 
-    model: ClassVar[str] = "file"
     path: str
     graph: int = 0
 

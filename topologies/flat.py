@@ -163,10 +163,9 @@ def _lattice_distances() -> Floats:
 
 
 @dataclass(frozen=True)
-class PureRandom(FlatModel):
+class PureRandom(FlatModel, model="pure-random"):
     """Every pair is joined with the same probability."""
 
-    model: ClassVar[str] = "pure-random"
     method: ClassVar[int] = 3
     alpha_field: ClassVar[str] = "edge_probability"
     nodes: int
@@ -179,10 +178,9 @@ class PureRandom(FlatModel):
 
 
 @dataclass(frozen=True)
-class Waxman2(FlatModel):
+class Waxman2(FlatModel, model="waxman-2"):
     """Waxman's RG1: near nodes are joined more often than far ones."""
 
-    model: ClassVar[str] = "waxman-2"
     method: ClassVar[int] = 2
     nodes: int
     alpha: float | None = None
@@ -195,10 +193,9 @@ class Waxman2(FlatModel):
 
 
 @dataclass(frozen=True)
-class Waxman1(Waxman2):
+class Waxman1(Waxman2, model="waxman-1"):
     """Waxman's RG2: a random number takes the place of the distance, also as edge length."""
 
-    model: ClassVar[str] = "waxman-1"
     method: ClassVar[int] = 1
 
     def _lengths(self, rng: random.Random, distance: Floats, longest: float) -> Floats:
@@ -209,10 +206,9 @@ class Waxman1(Waxman2):
 
 
 @dataclass(frozen=True)
-class Exponential(FlatModel):
+class Exponential(FlatModel, model="exponential"):
     """Probability falls to zero at the longest distance."""
 
-    model: ClassVar[str] = "exponential"
     method: ClassVar[int] = 4
     nodes: int
     alpha: float | None = None
@@ -224,10 +220,9 @@ class Exponential(FlatModel):
 
 
 @dataclass(frozen=True)
-class DoarLeslie(FlatModel):
+class DoarLeslie(FlatModel, model="doar-leslie"):
     """Waxman's model with the degree held steady as n grows; gamma is about that degree."""
 
-    model: ClassVar[str] = "doar-leslie"
     method: ClassVar[int] = 5
     nodes: int
     alpha: float | None = None
@@ -244,10 +239,9 @@ class DoarLeslie(FlatModel):
 
 
 @dataclass(frozen=True)
-class Locality(FlatModel):
+class Locality(FlatModel, model="locality"):
     """Two probabilities: alpha for pairs within gamma·L, beta (usually a tenth) for the others."""
 
-    model: ClassVar[str] = "locality"
     method: ClassVar[int] = 6
     nodes: int
     alpha: float | None = None

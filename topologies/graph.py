@@ -10,7 +10,7 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import networkx as nx
 
@@ -27,8 +27,6 @@ WeightedEdge = tuple[int, int, float, int]  # the same and GT-ITM's policy weigh
 
 class Model(Checked, ABC):
     """A graph model: a frozen dataclass of its parameters that can draw a graph."""
-
-    model: ClassVar[str]
 
     @abstractmethod
     def generate(self, rng: random.Random) -> Graph:

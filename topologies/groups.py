@@ -19,7 +19,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations, pairwise
-from typing import ClassVar
 
 import networkx as nx
 from typing_extensions import override
@@ -33,8 +32,6 @@ Groups = Mapping[str, frozenset[int]]  # the members of each group by its name; 
 
 class Grouping(errors.Checked, ABC):
     """A rule that gives groups for any number of processes."""
-
-    model: ClassVar[str]
 
     @abstractmethod
     def generate(self, nodes: int, rng: random.Random) -> Groups:
@@ -54,11 +51,10 @@ def has_cycle(groups: Groups) -> bool:
 
 
 @dataclass(frozen=True)
-class Named(Grouping):
+class Named(Grouping, model="named"):
     """Groups with their names and members, one by one."""
 
     members: dict[str, list[int]]
-    model: ClassVar[str] = "named"
 
     def __post_init__(self) -> None:
         errors.require(bool(self.members), "members is empty: name at least one group")
@@ -80,7 +76,7 @@ class Named(Grouping):
 
 
 @dataclass(frozen=True)
-class RandomGroups(Grouping):
+class RandomGroups(Grouping, model="random"):
     """Groups of equal size; ``overlap`` members of a group are drawn from the groups before it.
 
     Its other members are in no earlier group. Without ``overlap`` all are drawn from all processes.
@@ -89,7 +85,6 @@ class RandomGroups(Grouping):
     groups: errors.OneOrMore = 6
     size: errors.TwoOrMore = 4
     overlap: int | None = None
-    model: ClassVar[str] = "random"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -128,12 +123,11 @@ class RandomGroups(Grouping):
 
 
 @dataclass(frozen=True)
-class RingOfGroups(Grouping):
+class RingOfGroups(Grouping, model="ring"):
     """All processes in a circle, cut into groups; each also has the first members of the next."""
 
     groups: errors.ThreeOrMore = 4
     shared: errors.OneOrMore = 1
-    model: ClassVar[str] = "ring"
 
     @override
     def generate(self, nodes: int, rng: random.Random) -> Groups:
@@ -148,12 +142,11 @@ class RingOfGroups(Grouping):
 
 
 @dataclass(frozen=True)
-class StarOfGroups(Grouping):
+class StarOfGroups(Grouping, model="star"):
     """Disjoint groups, and one more of the first member of each."""
 
     groups: errors.ThreeOrMore = 5
     size: errors.TwoOrMore = 4
-    model: ClassVar[str] = "star"
 
     @override
     def generate(self, nodes: int, rng: random.Random) -> Groups:
@@ -165,13 +158,12 @@ class StarOfGroups(Grouping):
 
 
 @dataclass(frozen=True)
-class TreeOfGroups(Grouping):
+class TreeOfGroups(Grouping, model="tree"):
     """A balanced tree of groups; a process that two of them share is in no third."""
 
     groups: errors.OneOrMore = 5
     size: errors.TwoOrMore = 4
     arity: int = 2
-    model: ClassVar[str] = "tree"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -194,10 +186,8 @@ class TreeOfGroups(Grouping):
 
 
 @dataclass(frozen=True)
-class Triangle(Grouping):
+class Triangle(Grouping, model="triangle"):
     """The paper's example: {P1, P2}, {P2, P3} and {P1, P3}."""
-
-    model: ClassVar[str] = "triangle"
 
     @override
     def generate(self, nodes: int, rng: random.Random) -> Groups:
@@ -206,10 +196,8 @@ class Triangle(Grouping):
 
 
 @dataclass(frozen=True)
-class Everybody(Grouping):
+class Everybody(Grouping, model="everybody"):
     """One group of all processes."""
-
-    model: ClassVar[str] = "everybody"
 
     @override
     def generate(self, nodes: int, rng: random.Random) -> Groups:

@@ -20,7 +20,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import ClassVar, Literal, get_args
+from typing import Literal, get_args
 
 from typing_extensions import override
 
@@ -46,10 +46,9 @@ class _Flattened:
 
 
 @dataclass(frozen=True)
-class Hierarchical(Model):
+class Hierarchical(Model, model="hierarchical"):
     """Graphs within graphs, the top level first."""
 
-    model: ClassVar[str] = "hierarchical"
     levels: tuple[Level, ...] = (Level(5), Level(10))
     connection: ConnectionMethod = "random"
     threshold: int = 3

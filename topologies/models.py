@@ -11,19 +11,7 @@ from .transit_stub import TransitStub
 MODELS: dict[str, type[Model]] = {
     kind.model: kind
     for kind in (
-        PureRandom,
-        Waxman1,
-        Waxman2,
-        DoarLeslie,
-        Exponential,
-        Locality,
-        Hierarchical,
-        TransitStub,
-        LineGraph,
-        RingGraph,
-        StarGraph,
-        GridGraph,
-        File,
-        ExponentialChannels,
+        *(PureRandom, Waxman1, Waxman2, DoarLeslie, Exponential, Locality, Hierarchical),
+        *(TransitStub, LineGraph, RingGraph, StarGraph, GridGraph, File, ExponentialChannels),
     )
 }

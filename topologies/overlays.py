@@ -14,7 +14,6 @@ less one:
 import random
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
 
 import networkx as nx
 from typing_extensions import override
@@ -29,18 +28,14 @@ from .plane import MAX_TRIES
 class OverlayModel(errors.Checked, ABC):
     """A rule that gives an overlay for any number of processes."""
 
-    model: ClassVar[str]
-
     @abstractmethod
     def generate(self, nodes: int, rng: random.Random) -> Graph:
         """Draw a connected graph of nodes 0..nodes-1; whatever is random comes from ``rng``."""
 
 
 @dataclass(frozen=True)
-class Hypercube(OverlayModel):
+class Hypercube(OverlayModel, model="hypercube"):
     """The incomplete hypercube."""
-
-    model: ClassVar[str] = "hypercube"
 
     @override
     def generate(self, nodes: int, rng: random.Random) -> Graph:
@@ -49,10 +44,8 @@ class Hypercube(OverlayModel):
 
 
 @dataclass(frozen=True)
-class RingOverlay(OverlayModel):
+class RingOverlay(OverlayModel, model="ring"):
     """Every process has two neighbours (one, if there are two processes)."""
-
-    model: ClassVar[str] = "ring"
 
     @override
     def generate(self, nodes: int, rng: random.Random) -> Graph:
@@ -62,10 +55,9 @@ class RingOverlay(OverlayModel):
 
 
 @dataclass(frozen=True)
-class TreeOverlay(OverlayModel):
+class TreeOverlay(OverlayModel, model="tree"):
     """A balanced tree: the children of i are arity·i + 1 … arity·i + arity."""
 
-    model: ClassVar[str] = "tree"
     arity: errors.OneOrMore = 2
 
     @override
@@ -76,10 +68,8 @@ class TreeOverlay(OverlayModel):
 
 
 @dataclass(frozen=True)
-class Complete(OverlayModel):
+class Complete(OverlayModel, model="complete"):
     """Every process is a neighbour of every other."""
-
-    model: ClassVar[str] = "complete"
 
     @override
     def generate(self, nodes: int, rng: random.Random) -> Graph:
@@ -89,10 +79,9 @@ class Complete(OverlayModel):
 
 
 @dataclass(frozen=True)
-class Regular(OverlayModel):
+class Regular(OverlayModel, model="regular"):
     """A random graph of equal degrees, drawn until connected; with degree 3 or more, usually once."""
 
-    model: ClassVar[str] = "regular"
     degree: errors.OneOrMore = 4
 
     @override

@@ -8,7 +8,6 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import networkx as nx
 from typing_extensions import override
@@ -34,10 +33,9 @@ def _circle(count: int, radius: float) -> list[tuple[float, float]]:
 
 
 @dataclass(frozen=True)
-class LineGraph(Textbook):
+class LineGraph(Textbook, model="line"):
     """0 - 1 - 2 - … - n-1."""
 
-    model: ClassVar[str] = "line"
     nodes: errors.TwoOrMore
 
     @override
@@ -48,10 +46,9 @@ class LineGraph(Textbook):
 
 
 @dataclass(frozen=True)
-class RingGraph(Textbook):
+class RingGraph(Textbook, model="ring"):
     """A closed line."""
 
-    model: ClassVar[str] = "ring"
     nodes: errors.ThreeOrMore
 
     @override
@@ -61,10 +58,9 @@ class RingGraph(Textbook):
 
 
 @dataclass(frozen=True)
-class StarGraph(Textbook):
+class StarGraph(Textbook, model="star"):
     """Node 0 is joined to all others, which have no other neighbour."""
 
-    model: ClassVar[str] = "star"
     nodes: errors.TwoOrMore
 
     @override
@@ -74,10 +70,9 @@ class StarGraph(Textbook):
 
 
 @dataclass(frozen=True)
-class GridGraph(Textbook):
+class GridGraph(Textbook, model="grid"):
     """Rows and columns; node r·columns + c is at row r and column c."""
 
-    model: ClassVar[str] = "grid"
     rows: errors.OneOrMore
     columns: errors.OneOrMore
 

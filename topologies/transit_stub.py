@@ -20,7 +20,6 @@ import random
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from typing_extensions import override
 
@@ -32,10 +31,9 @@ from .plane import MAX_TRIES, Point, distance, spread
 
 
 @dataclass(frozen=True)
-class TransitStub(Model):
+class TransitStub(Model, model="transit-stub"):
     """Transit domains joined to one another, with stub domains around their nodes."""
 
-    model: ClassVar[str] = "transit-stub"
     top: Level = field(default_factory=lambda: Level(1))
     transit: Level = field(default_factory=lambda: Level(4))
     stub: Level = field(default_factory=lambda: Level(8))

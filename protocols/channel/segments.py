@@ -17,11 +17,9 @@ one receiver alone also acknowledges stream 0 of the other direction. An acknowl
 alone is a message of kind 255 without a name.
 """
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from typing_extensions import override
 
@@ -59,7 +57,7 @@ class ChannelHeader(NamedTuple):
         return b"".join(map(_WORD.pack, words)) + beyond
 
     @classmethod
-    def decode(cls, data: bytes, numbered: bool) -> ChannelHeader:
+    def decode(cls, data: bytes, numbered: bool) -> Self:
         """The header that these bytes encode, with a number or without."""
         if len(data) < 2 * WORD:
             raise WireError(f"{len(data)} bytes are too few for a channel's header")
@@ -97,7 +95,7 @@ class Segment(Message):
     message: Message | None = field(kw_only=True, default=None)
 
     @classmethod
-    def of(cls, message: Message, channel: ChannelHeader) -> Segment:
+    def of(cls, message: Message, channel: ChannelHeader) -> Self:
         """A segment that carries a message."""
         return cls(
             message.source,

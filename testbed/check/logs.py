@@ -5,8 +5,6 @@ numbers (a send is stored as ~number) and a column of times. A line that cannot 
 makes the logs that it may belong to *doubtful*: what such a log lacks proves nothing.
 """
 
-from __future__ import annotations
-
 import json
 from array import array
 from collections import defaultdict
@@ -15,7 +13,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from testbed.check.tickets import Claim, Stamp, read_claim, read_stamp
 from testbed.progress import Tick
@@ -74,7 +72,7 @@ class NodeLog:
         self.crash: int | None = None
         self.restarted = False
 
-    def restart(self) -> NodeLog:
+    def restart(self) -> Self:
         """Begin the log of a restarted node; the log before, which ended in a crash."""
         before = copy(self)
         before.crash = len(self.events) if self.crash is None else self.crash

@@ -6,8 +6,6 @@ relay at a time, until a log holds a wanted message. Each log is read at most on
 more than a pass over the run.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -33,7 +31,7 @@ class _Reach(NamedTuple):
     process: int
     slot: int
     at: int
-    onward: _Reach | None
+    onward: "_Reach | None"
 
 
 def shortest_path(history: History, effect: int, wanted: Bools) -> list[Step]:

@@ -1,10 +1,8 @@
 """The verdict on a run: what was found, how often, where, and why in words."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,7 +94,7 @@ class Verdict:
     figures: Mapping[str, float] = field(default_factory=dict, repr=False)
     judge: Judge | None = field(default=None, repr=False)
 
-    def with_figures(self, figures: Mapping[str, float]) -> Verdict:
+    def with_figures(self, figures: Mapping[str, float]) -> Self:
         """This verdict with the figures of one more check."""
         return replace(self, figures={**self.figures, **figures})
 

@@ -1,12 +1,10 @@
 """``testbed compare``: runs side by side, what differs in what was asked and in what came out."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from rich.console import Console
 from rich.markup import escape
@@ -28,7 +26,7 @@ class Compared:
     network: str
 
     @classmethod
-    def read(cls, path: Path) -> Compared:
+    def read(cls, path: Path) -> Self:
         """A run directory, or a sentence on why it cannot be compared."""
         run = RunDirectory(path)
         if (status := run.manifest["status"]) != "complete":

@@ -1,7 +1,5 @@
 """``testbed fuzz``: try protocols on random networks with random faults, in the simulator."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Generator
 from contextlib import closing

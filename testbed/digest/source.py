@@ -7,8 +7,6 @@ capture's path. Only the columns of the schema are decoded and moved, so give on
 A task reads about ``partBytes`` (an option) of a large file or of several small ones.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -60,7 +58,7 @@ class PcapDataSource(DataSource):
         """All columns."""
         return schema_of(TYPES)
 
-    def reader(self, schema: StructType) -> PcapReader:
+    def reader(self, schema: StructType) -> "PcapReader":
         """A reader of these columns, if there are such columns."""
         unknown = [name for name in schema.fieldNames() if name not in TYPES]
         if unknown:

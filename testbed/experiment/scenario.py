@@ -4,9 +4,8 @@ An engine is given a scenario and nothing else, so that all engines run the same
 sends, the same faults, and processes that draw the same random numbers.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
+from typing import Self
 
 from testbed.errors import UserError
 from testbed.experiment.document import Experiment
@@ -29,7 +28,7 @@ class Scenario:
     counted_from: int  # when the protocols' own counters begin to count
 
     @classmethod
-    def of(cls, experiment: Experiment) -> Scenario:
+    def of(cls, experiment: Experiment) -> Self:
         """Generate the network of an experiment, draw the rest, and see that all of it fits."""
         network = build_network(experiment)
         _check_fit(experiment, network)
@@ -41,7 +40,7 @@ class Scenario:
         return scenario
 
     @classmethod
-    def on(cls, experiment: Experiment, network: Network) -> Scenario:
+    def on(cls, experiment: Experiment, network: Network) -> Self:
         """The scenario of an experiment on a network that was generated before."""
         rng = stream(experiment.seed, "workload")
         with told_as(experiment, "workload"):

@@ -113,6 +113,10 @@ class Fault:
 
     kind: ClassVar[str]
 
+    def __init_subclass__(cls, kind: str | None = None) -> None:
+        if kind is not None:
+            cls.kind = kind
+
     def __post_init__(self) -> None:
         if self.at_ms < 0 or (self.for_ms is not None and self.for_ms <= 0):
             raise ValueError("at_ms must not be negative, and for_ms must be above 0")
@@ -173,10 +177,8 @@ class RatedFault(LinkFault):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Loss(RatedFault):
+class Loss(RatedFault, kind="loss"):
     """Packets are lost."""
-
-    kind: ClassVar[str] = "loss"
 
     @override
     def worsen(self, condition: Condition) -> Condition:
@@ -184,10 +186,8 @@ class Loss(RatedFault):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Duplication(RatedFault):
+class Duplication(RatedFault, kind="duplication"):
     """Packets arrive twice."""
-
-    kind: ClassVar[str] = "duplication"
 
     @override
     def worsen(self, condition: Condition) -> Condition:
@@ -196,12 +196,10 @@ class Duplication(RatedFault):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reordering(RatedFault):
+class Reordering(RatedFault, kind="reordering"):
     """Packets are delayed by ``late_ms``, or the longest of overlapping delays, and overtaken."""
 
     late_ms: float = 10.0
-
-    kind: ClassVar[str] = "reordering"
 
     @override
     def worsen(self, condition: Condition) -> Condition:
@@ -211,12 +209,10 @@ class Reordering(RatedFault):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Slow(LinkFault):
+class Slow(LinkFault, kind="slow"):
     """Transmission takes ``factor`` times as long; overlapping factors multiply."""
 
     factor: float = 10.0
-
-    kind: ClassVar[str] = "slow"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -229,10 +225,8 @@ class Slow(LinkFault):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinkDown(LinkFault):
+class LinkDown(LinkFault, kind="link-down"):
     """A link carries nothing; the network routes around it if it can."""
-
-    kind: ClassVar[str] = "link-down"
 
     @override
     def worsen(self, condition: Condition) -> Condition:
@@ -240,12 +234,10 @@ class LinkDown(LinkFault):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Partition(LinkDown):
+class Partition(LinkDown, kind="partition"):
     """All links between these nodes and the rest are down; "same" cuts off one process."""
 
     nodes: tuple[int, ...] | Same
-
-    kind: ClassVar[str] = "partition"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -295,31 +287,23 @@ class NodeFault(Fault):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Crash(NodeFault):
+class Crash(NodeFault, kind="crash"):
     """A process is killed, and restarted after ``for_ms`` if that is given."""
 
-    kind: ClassVar[str] = "crash"
-
 
 @dataclass(frozen=True, kw_only=True)
-class Pause(NodeFault):
+class Pause(NodeFault, kind="pause"):
     """A process is stopped for a while."""
 
-    kind: ClassVar[str] = "pause"
-
 
 @dataclass(frozen=True, kw_only=True)
-class Leave(NodeFault):
+class Leave(NodeFault, kind="leave"):
     """A process leaves the membership that its protocol keeps, and joins again after ``for_ms``."""
 
-    kind: ClassVar[str] = "leave"
-
 
 @dataclass(frozen=True, kw_only=True)
-class Join(NodeFault):
+class Join(NodeFault, kind="join"):
     """A process joins the membership that its protocol keeps, and leaves again after ``for_ms``."""
-
-    kind: ClassVar[str] = "join"
 
 
 FAULTS: dict[str, type[Fault]] = {

@@ -1,12 +1,10 @@
 """What is measured, the same on every engine: at the nodes, on the way into the network, on links."""
 
-from __future__ import annotations
-
 from array import array
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -46,7 +44,7 @@ class Meter:
         return {**vars(self), "delays": self.delays.tolist()}
 
     @classmethod
-    def merged(cls, parts: Iterable[dict[str, Any]]) -> Meter:
+    def merged(cls, parts: Iterable[dict[str, Any]]) -> Self:
         """One meter for what many measured."""
         meter = cls()
         for part in parts:

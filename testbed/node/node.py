@@ -4,8 +4,6 @@ Every engine drives its processes through this class, so that effects mean the s
 An engine gives a node its network: how to send, and how to be woken.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Hashable
 from dataclasses import dataclass, field
@@ -43,10 +41,10 @@ class Runtime(Interface):
     def multicast(self, sender: int, peers: tuple[int, ...], message: Message) -> None:
         """Take one copy of a message to all of these processes."""
 
-    def set_timer(self, node: Node, timer: Hashable, delay: int) -> None:
+    def set_timer(self, node: "Node", timer: Hashable, delay: int) -> None:
         """Call the node's ``timeout`` after a while."""
 
-    def cancel_timer(self, node: Node, timer: Hashable) -> None:
+    def cancel_timer(self, node: "Node", timer: Hashable) -> None:
         """Do not call it."""
 
 

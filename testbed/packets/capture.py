@@ -7,8 +7,6 @@ and direction; times are in nanoseconds. At a size limit the next file is begun,
 work in parallel. Packets that the kernel dropped because the ring was full are counted and reported.
 """
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os
@@ -18,7 +16,7 @@ from collections.abc import Callable
 from ctypes import byref, c_char_p, c_int, create_string_buffer
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from scapy.libs import winpcapy
 
@@ -51,7 +49,7 @@ class Capture:
         self.counts = CaptureCounts(0, 0)
         self._pid = 0
 
-    def __enter__(self) -> Capture:
+    def __enter__(self) -> Self:
         answer_in, answer_out = os.pipe()
         stop_in, stop_out = os.pipe()
         self._pid = os.fork()

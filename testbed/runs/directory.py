@@ -16,8 +16,6 @@ Nobody else knows these names. A run is what its manifest says: "running" until 
 ``latest`` points to it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import platform
@@ -31,7 +29,7 @@ from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 from zlib import crc32
 
 from testbed import __version__
@@ -51,7 +49,7 @@ class RunDirectory(AbstractContextManager["RunDirectory"]):
         self.path = path
 
     @classmethod
-    def create(cls, runs: Path, experiment: str, label: str, **manifest: Any) -> RunDirectory:
+    def create(cls, runs: Path, experiment: str, label: str, **manifest: Any) -> Self:
         """A new directory below ``runs``, named for the time and the label.
 
         As a context it is a run being written: leaving it settles the status, whatever happened.

@@ -4,14 +4,12 @@ Every point is an experiment like any other, known by the hash of its resolved f
 run directory like any other; see ``testbed.sweep.directory``.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import tomllib
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from testbed.engines import choose_engine
 from testbed.errors import UserError
@@ -28,7 +26,7 @@ class Sweep:
     points: dict[str, Experiment]
 
     @classmethod
-    def of(cls, experiments: list[Experiment]) -> Sweep:
+    def of(cls, experiments: list[Experiment]) -> Self:
         """The sweep of these points; equal points are one, and "auto" is resolved to an engine."""
         names = sorted({experiment.name for experiment in experiments})
         if len(names) != 1:

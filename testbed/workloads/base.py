@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from heapq import merge
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, NamedTuple
 from zlib import crc32
 
 from testbed.protocols import NS_PER_MS, Message
@@ -71,8 +71,6 @@ class Workload(Checked):
     warm_up_messages: ZeroOrMore = 0  # multicasts that the protocols' own counters leave out
     each_group: bool = False  # send to each of the sender's groups, not to one of them
     settle_ms: AboveZero = 1000.0  # how long a protocol that never rests goes on at the end
-
-    model: ClassVar[str]
 
     @property
     def duration(self) -> int:

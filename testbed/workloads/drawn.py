@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from typing_extensions import override
 
@@ -15,13 +15,11 @@ from testbed.workloads.base import NO_GROUPS, Sending, Workload, draw_from
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bursts(Workload):
+class Bursts(Workload, model="bursts"):
     """Friedman & Manor's: every sender sends a burst at the beginning of each interval, all at once."""
 
     burst: base.OneOrMore = 10
     interval_ms: base.AboveZero = 1.0
-
-    model: ClassVar[str] = "bursts"
 
     @override
     def times(self, rng: random.Random) -> Iterator[int]:
@@ -31,12 +29,10 @@ class Bursts(Workload):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Steady(Workload):
+class Steady(Workload, model="steady"):
     """Every sender sends one message each interval, from a random phase on."""
 
     interval_ms: base.AboveZero = 1.0
-
-    model: ClassVar[str] = "steady"
 
     @override
     def times(self, rng: random.Random) -> Iterator[int]:
@@ -45,12 +41,10 @@ class Steady(Workload):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Poisson(Workload):
+class Poisson(Workload, model="poisson"):
     """Every sender sends after exponentially distributed gaps, ``rate_per_s`` messages on average."""
 
     rate_per_s: base.AboveZero = 100.0
-
-    model: ClassVar[str] = "poisson"
 
     @override
     def times(self, rng: random.Random) -> Iterator[int]:
@@ -60,7 +54,7 @@ class Poisson(Workload):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rounds(Workload):
+class Rounds(Workload, model="rounds"):
     """Gidenstam et al.'s: in each round, from a random phase on, the first processes may send.
 
     Each sends ``per_round`` messages on average: the integer part of it, and one more with the
@@ -71,8 +65,6 @@ class Rounds(Workload):
     duration_ms: base.AboveZero = 2000.0
     per_round: base.AboveZero = 0.24
     round_ms: base.AboveZero = 100.0
-
-    model: ClassVar[str] = "rounds"
 
     @override
     def chosen(self, members: list[int], count: int, rng: random.Random) -> list[int]:
@@ -87,7 +79,7 @@ class Rounds(Workload):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reply(Steady):
+class Reply(Steady, model="reply"):
     """Steady senders, and for each message some nodes that answer it as soon as they deliver it.
 
     Answers are answered in turn, ``depth`` times. Such long causal chains without a pause are what a
@@ -97,8 +89,6 @@ class Reply(Steady):
     payload_bytes: Annotated[base.PayloadBytes, partial(base.at_least, least=4)] = 4
     answers: base.OneOrMore = 1
     depth: base.OneOrMore = 5
-
-    model: ClassVar[str] = "reply"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -126,7 +116,7 @@ class Reply(Steady):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RandomDestinations(Workload):
+class RandomDestinations(Workload, model="random-destinations"):
     """Chandra, Gambhire & Kshemkalyani's: every message to other processes drawn at random.
 
     A message goes to one other process; with probability ``multicast_fraction`` to a uniformly drawn
@@ -141,8 +131,6 @@ class RandomDestinations(Workload):
     multicast_fraction: float = 0.1
     broadcast_fraction: float = 0.0
     destinations_fraction: float | None = None
-
-    model: ClassVar[str] = "random-destinations"
 
     def __post_init__(self) -> None:
         super().__post_init__()

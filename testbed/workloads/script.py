@@ -21,7 +21,7 @@ import random
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Annotated, ClassVar, Required
+from typing import Annotated, Required
 
 from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict, override
@@ -47,7 +47,7 @@ class ScriptedMessage(TypedDict, total=False):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Script(Workload):
+class Script(Workload, model="script"):
     """Exactly the listed messages; ``senders`` and ``duration_ms`` have no meaning here."""
 
     senders: base.ZeroOrMore = 0
@@ -55,8 +55,6 @@ class Script(Workload):
         NUMBER_BYTES
     )
     send: tuple[ScriptedMessage, ...]
-
-    model: ClassVar[str] = "script"
 
     def __post_init__(self) -> None:
         super().__post_init__()

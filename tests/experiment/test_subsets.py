@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -26,10 +26,8 @@ GRAPH = {"model": "pure-random", "edge_probability": 0.6}
 
 
 @dataclass(frozen=True, kw_only=True)
-class SenderToo(RandomDestinations):
+class SenderToo(RandomDestinations, model="sender-too"):
     """Every second message goes to its sender too, and every fifth to nobody else."""
-
-    model: ClassVar[str] = "sender-too"
 
     def sends(self, processes: int, rng: random.Random, *_: object) -> Iterator[Sending]:
         for number, sending in enumerate(super().sends(processes, rng)):

@@ -1,7 +1,5 @@
 """Chromium without a window, spoken to through a pair of pipes in its DevTools protocol."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os
@@ -10,7 +8,7 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 PATIENCE_S = 60.0
 OPTIONS = (
@@ -45,7 +43,7 @@ class Browser:
         self._sent = 0
         self._buffer = b""
 
-    def __enter__(self) -> Browser:
+    def __enter__(self) -> Self:
         self._profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self._read, back = _pipe()
         there, self._write = _pipe()

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import networkx as nx
 import pandas as pd
@@ -123,11 +123,10 @@ def test_points_that_fail_and_workers_that_die_do_not_stop_the_others(
     tmp_path: Path, context: Any
 ) -> None:
     @dataclass(frozen=True)
-    class Deadly(Model):
+    class Deadly(Model, model="deadly"):
         """A topology that ends the process that generates it."""
 
         nodes: int = 12
-        model: ClassVar[str] = "deadly"
 
         def generate(self, rng: random.Random) -> "nx.Graph[int]":
             os.kill(os.getpid(), signal.SIGKILL)

@@ -14,8 +14,6 @@ A link in an unusual condition loses packets before they enter its queue, takes 
 them in late, after others that came later. One that goes down loses all that it holds.
 """
 
-from __future__ import annotations
-
 import gc
 import random
 from collections import deque
@@ -70,7 +68,7 @@ class Link:
     nominal: Transmission = field(init=False)
     condition: Condition | None = None  # if there is anything unusual
     free_at: int = 0
-    flight: deque[tuple[int, Hop, Packet]] = field(default_factory=deque)
+    flight: deque[tuple[int, "Hop", Packet]] = field(default_factory=deque)
     waiting: deque[int] = field(default_factory=deque)  # when those that wait will start, or have
     longest: int = 0
     packets: int = 0
@@ -108,7 +106,7 @@ class Hop:
 
     __slots__ = ("link", "onward", "receivers", "receives")
 
-    def __init__(self, link: Link, onward: tuple[Hop, ...], receives: bool) -> None:
+    def __init__(self, link: Link, onward: tuple["Hop", ...], receives: bool) -> None:
         self.link = link
         self.onward = onward
         self.receives = receives

@@ -8,8 +8,6 @@ is to come, nobody has anything to do, no timer is set and no datagram has moved
 A host that is killed loses what it counted; its sends and deliveries are counted from its log.
 """
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os
@@ -20,7 +18,7 @@ import time
 import traceback
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, TextIO
+from typing import Any, Self, TextIO
 
 from typing_extensions import override
 
@@ -99,7 +97,7 @@ class Supervisor(Actuator):
         self._begun: dict[int, int] = {}  # where in its log the last incarnation of a host begins
         self.hosts = self._make(range(scenario.network.processes))
 
-    def __enter__(self) -> Supervisor:
+    def __enter__(self) -> Self:
         try:
             for host in self.hosts:
                 self.children[host.me] = self._fork(host)
