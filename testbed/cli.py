@@ -1,8 +1,8 @@
 """The command line: ``testbed COMMAND``; each command is a module of ``testbed.commands``."""
 
 import argparse
-import errno
 from contextlib import nullcontext
+from functools import partial
 
 from testbed import __version__
 from testbed.commands import (
@@ -19,9 +19,8 @@ from testbed.commands import (
     sweep,
     topology,
 )
+from testbed.commands.ending import status_of
 from testbed.commands.ownership import handed_over
-from testbed.commands.terminal import complain
-from testbed.errors import UserError
 
 COMMANDS = (
     run,
@@ -51,20 +50,9 @@ def main(arguments: list[str] | None = None) -> int:
     for command in COMMANDS:
         command.add_parser(commands)
     options = parser.parse_args(arguments)
-    try:
-        with handed_over(options.runs) if "runs" in options else nullcontext():
-            return int(options.command(options))
-    except UserError as error:
-        complain(str(error))
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS):
-            raise
-        where = f"{error.filename}: " if error.filename else ""
-        complain(f"{where}{(error.strerror or 'cannot write').lower()}; {_REMEDY}")
-    except KeyboardInterrupt:
-        complain("interrupted")
-        return 130
-    return 2
+    return status_of(partial(_run, options))
 
 
-_REMEDY = "make room or choose another directory with --runs"
+def _run(options: argparse.Namespace) -> int:
+    with handed_over(options.runs) if "runs" in options else nullcontext():
+        return int(options.command(options))

@@ -57,6 +57,7 @@ def run_experiment(
         raise UserError(f"{experiment.origin}: {reason}")
     with prepare(scenario, runs, within, **manifest) as directory:
         figures = engine.run(scenario, directory, progress)
+        directory.seal()
         verdict = check_run(directory.path, partial(progress, "check"), CHECKS)
         figures |= verdict.figures
         summary = {

@@ -8,6 +8,7 @@ about the network of an emulation, not about the protocol.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from testbed.check.delays import check_delays
@@ -46,6 +47,7 @@ CHECKS: dict[str, Check] = {
     "locality": check_locality,
 }
 JUDGING = ("order", "tickets")  # the others only measure
+NOTHING_SENT = "the logs hold no message, so there is nothing to judge"
 
 
 def _no_tick(done: int, of: int) -> None:
@@ -68,7 +70,8 @@ def check_run(path: Path, tick: Tick = _no_tick, checks: Iterable[str] = JUDGING
         logs, promises, checks, lambda done, of: tick(reading + judging * done // of, total)
     )
     tick(total, total)
-    return verdict
+    doubts = [*run.changes, *(() if verdict.messages else (NOTHING_SENT,))]
+    return replace(verdict, problems=(*verdict.problems, *doubts))
 
 
 def check_events(

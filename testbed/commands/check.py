@@ -36,7 +36,7 @@ def add_parser(commands: Any) -> None:
 def command(options: argparse.Namespace) -> int:
     """Check each run; the worst verdict is the exit status."""
     out = console()
-    statuses = {path: RunDirectory(path).manifest["status"] for path in options.run}
+    statuses = {path: RunDirectory(path).status for path in options.run}
     check = check_all if options.master is None else check_with_spark
     findings = {}
     for path, found in check(options):

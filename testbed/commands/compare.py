@@ -29,10 +29,11 @@ class Compared:
     def read(cls, path: Path) -> Self:
         """A run directory, or a sentence on why it cannot be compared."""
         run = RunDirectory(path)
-        if (status := run.manifest["status"]) != "complete":
+        if (status := run.status) != "complete":
             raise UserError(f"{path}: the run is {status}; only a complete run has figures")
         network = run.manifest.get("fidelity", {}).get("verdict", "simulated")
-        return cls(path, flatten(run.document), run.summary, network)
+        summary = {**run.summary, "verdict": run.verdict}
+        return cls(path, flatten(run.document), summary, network)
 
 
 def add_parser(commands: Any) -> None:

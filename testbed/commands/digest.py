@@ -56,7 +56,10 @@ def digest_runs(paths: Sequence[Path], master: str) -> tuple[list[Digest], list[
     """The digests of these runs, and a sentence for each that could not be digested."""
     from testbed.digest import session
     from testbed.digest.digest import digest_runs as digest
-    from testbed.digest.digest import is_small
+    from testbed.digest.digest import is_small, open_runs
 
-    with session(master, small=is_small(paths)) as spark, progress_bar("digest") as progress:
-        return digest(spark, paths, progress)
+    runs, refused = open_runs(paths)
+    if not runs:
+        return [], refused
+    with session(master, small=is_small(runs)) as spark, progress_bar("digest") as progress:
+        return digest(spark, runs, progress), refused

@@ -38,42 +38,45 @@ class Digest:
     problems: list[str] = field(default_factory=list)
 
 
-def is_small(paths: Sequence[Path]) -> bool:
+def is_small(runs: Iterable[RunDirectory]) -> bool:
     """Whether there is so little to read that Spark need not prepare for much."""
-    runs = map(RunDirectory, paths)
     files = (file for run in runs for file in (*run.event_logs, *run.packets.glob("*")))
     return sum(file.stat().st_size for file in files) < SMALL_BYTES
 
 
-def digest_runs(
-    spark: SparkSession, paths: Sequence[Path], progress: Progress
-) -> tuple[list[Digest], list[str]]:
-    """Write the ``tables`` and ``summary.json`` of each run; a sentence for each that has no logs."""
-    sources: list[_Source] = []
+def open_runs(paths: Sequence[Path]) -> "tuple[list[Source], list[str]]":
+    """The runs that can be digested, and a sentence for each that cannot."""
+    sources: list[Source] = []
     refused = []
     for path in paths:
         try:
-            sources.append(_Source(len(sources), path))
+            sources.append(Source(len(sources), path))
         except UserError as error:
             refused.append(str(error))
-    if not sources:
-        return [], refused
+    return sources, refused
+
+
+def digest_runs(
+    spark: SparkSession, sources: "Sequence[Source]", progress: Progress
+) -> list[Digest]:
+    """Write the ``tables`` and ``summary.json`` of each run."""
     with TemporaryDirectory(prefix=".digest-", dir=sources[0].path) as scratch:
         writer = _Writer(spark, Path(scratch), progress)
         figures = _digest(spark, sources, writer)
         for source in sources:
             writer.install(source)
-    return [source.conclude(figures[source.run]) for source in sources], refused
+    return [source.conclude(figures[source.run]) for source in sources]
 
 
-class _Source(RunDirectory):
+class Source(RunDirectory):
     """One run as Spark is to read it, and what is wrong with it."""
 
     def __init__(self, run: int, path: Path) -> None:
         super().__init__(path)
         self.run = run
         self.problems: list[str] = []
-        if (status := self.manifest["status"]) != "complete":
+        self.problems += self.changes
+        if (status := self.status) != "complete":
             reason = f": {self.manifest['error']}" if "error" in self.manifest else ""
             self.problems.append(f"the run is not finished, its status is {status}{reason}")
         self.framing = self.experiment.transport.framing
@@ -119,7 +122,7 @@ class _Source(RunDirectory):
             **{key: self.manifest.get(key) for key in ("experiment", "protocol", "seed", "engine")},
             **self.engine,
             **figures,
-            "verdict": self.manifest.get("verdict", "unknown"),
+            "verdict": self.verdict,
             "disagreements": len(different),
         }
         self.write_summary(result)
@@ -139,14 +142,17 @@ class _Source(RunDirectory):
     def _capture(self) -> dict[str, Any] | None:
         """What is needed to understand its captures, if it has any."""
         if not self.captures:
+            if self.manifest.get("engine") != "simulate":
+                self.problems.append("the captures are missing")
             return None
         try:
             found = self.emulation
+            captured, _, _ = (found[key] for key in ("captured", "interfaces", "start_unix_ns"))
             open_captures([self.packets])
-        except UserError as error:
+        except (UserError, KeyError, TypeError) as error:
             self.problems.append(f"the captures are left out: {error}")
             return None
-        if not found["captured"]:
+        if not captured:
             self.problems.append("the captures hold no packet")
             return None
         return found
@@ -169,7 +175,7 @@ class _Writer:
         self._schemas[name] = table.drop("run").schema
         return self._spark.read.schema(table.schema).parquet(file)
 
-    def install(self, source: _Source) -> None:
+    def install(self, source: Source) -> None:
         """Replace the tables of a run by its new ones, all at once."""
         with source.new_tables() as tables:
             for name, schema in self._schemas.items():
@@ -181,7 +187,7 @@ class _Writer:
 
 
 def _digest(
-    spark: SparkSession, sources: Sequence[_Source], write: _Writer
+    spark: SparkSession, sources: Sequence[Source], write: _Writer
 ) -> dict[int, dict[str, Any]]:
     """Write all tables; the figures of each run that follow from them."""
     configured = _links(spark, sources)
@@ -214,7 +220,7 @@ def _digest(
     }
 
 
-def _seen(spark: SparkSession, sources: Sequence[_Source]) -> DataFrame | None:
+def _seen(spark: SparkSession, sources: Sequence[Source]) -> DataFrame | None:
     """The packets of all captures, persisted because they are used more than once."""
     captured = [source for source in sources if source.capture is not None]
     if not captured:
@@ -224,7 +230,7 @@ def _seen(spark: SparkSession, sources: Sequence[_Source]) -> DataFrame | None:
     return seen
 
 
-def _sent(spark: SparkSession, sources: Sequence[_Source], seen: DataFrame | None) -> DataFrame:
+def _sent(spark: SparkSession, sources: Sequence[Source], seen: DataFrame | None) -> DataFrame:
     parts = [
         packets.simulated_sent(rows, source.framing) for source, rows in _simulated(spark, sources)
     ]
@@ -234,7 +240,7 @@ def _sent(spark: SparkSession, sources: Sequence[_Source], seen: DataFrame | Non
 
 
 def _hops(
-    spark: SparkSession, sources: Sequence[_Source], seen: DataFrame | None, links: DataFrame
+    spark: SparkSession, sources: Sequence[Source], seen: DataFrame | None, links: DataFrame
 ) -> DataFrame:
     parts = [rows for _, rows in _simulated(spark, sources)]
     if seen is not None:
@@ -243,8 +249,8 @@ def _hops(
 
 
 def _simulated(
-    spark: SparkSession, sources: Sequence[_Source]
-) -> Iterator[tuple[_Source, DataFrame]]:
+    spark: SparkSession, sources: Sequence[Source]
+) -> Iterator[tuple[Source, DataFrame]]:
     """The tables of packets that the simulator wrote."""
     for source in sources:
         if (file := source.packet_table).exists():
@@ -256,13 +262,13 @@ def _all(spark: SparkSession, parts: Sequence[DataFrame], schema: str) -> DataFr
     return reduce(DataFrame.union, (part.select(none.columns) for part in parts), none)
 
 
-def _union(parts: Iterable[tuple[_Source, DataFrame]]) -> DataFrame:
+def _union(parts: Iterable[tuple[Source, DataFrame]]) -> DataFrame:
     """Rows of many runs in one table that says whose they are."""
     tables = (table.withColumn("run", f.lit(source.run)) for source, table in parts)
     return reduce(DataFrame.unionByName, tables)
 
 
-def _links(spark: SparkSession, sources: Sequence[_Source]) -> DataFrame:
+def _links(spark: SparkSession, sources: Sequence[Source]) -> DataFrame:
     """Both directions of every link."""
     rows = [
         (source.run, *ends, link.get("delay_ns"), link.get("bandwidth_bps"))
@@ -275,7 +281,7 @@ def _links(spark: SparkSession, sources: Sequence[_Source]) -> DataFrame:
 
 
 def _ends(
-    spark: SparkSession, sources: Sequence[_Source], events: DataFrame, hops: DataFrame
+    spark: SparkSession, sources: Sequence[Source], events: DataFrame, hops: DataFrame
 ) -> DataFrame:
     """When each run ended, by its own clock: as the engine says, or else its last event or packet."""
     ends = {

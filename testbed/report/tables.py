@@ -29,8 +29,8 @@ Columns = dict[str, Callable[[dict[Any, Any]], str]]
 def verdicts_table(runs: Runs, names: Sequence[str]) -> str:
     """Whether order was kept and the network was true, and what was counted on the side."""
     rows = [
-        ["causal order", *(_verdict(run.manifest.get("verdict", "unknown")) for run in runs)],
-        ["run", *(_verdict(run.manifest["status"]) for run in runs)],
+        ["causal order", *(_verdict(run.verdict) for run in runs)],
+        ["run", *(_verdict(run.status) for run in runs)],
         ["network", *(_fidelity(run) for run in runs)],
         ["counted by digest and engine", *(_disagreements(run) for run in runs)],
     ]
@@ -38,9 +38,9 @@ def verdicts_table(runs: Runs, names: Sequence[str]) -> str:
     for key in counters:
         values = [run.manifest.get("counters", {}).get(key) for run in runs]
         rows.append([escape(key.replace("_", " ")), *(_number(value) for value in values)])
-    bad = [run for run in runs if run.manifest.get("verdict") != "valid"]
+    bad = [run for run in runs if run.verdict != "valid"]
     why = "".join(
-        f"<p>{'<br>'.join(map(escape, run.manifest.get('why', ())))}</p>"
+        f"<p>{'<br>'.join(map(escape, (*run.changes, *run.manifest.get('why', ()))))}</p>"
         f"<p><code>testbed check {escape(run.path.name)}</code> shows each violation with its "
         "chain of messages.</p>"
         for run in bad

@@ -11,11 +11,13 @@
       summary.json      the run's figures, one flat object
       figures/          and report.html: what the report shows
 
-Nobody else knows these names. A run is what its manifest says: "running" until it ends, then
-"complete", "interrupted" or "failed". Nothing is overwritten: a new run gets a new directory, and
-``latest`` points to it.
+Nobody else knows these names. A run is "running" as long as the process lives that writes it, then
+"complete", "interrupted" or "failed", as its manifest says, or "dead" if that process was killed.
+The manifest has a hash of everything that the verdict rests on: where that has changed, the verdict
+is "stale". Nothing is overwritten: a new run gets a new directory, and ``latest`` points to it.
 """
 
+import fcntl
 import json
 import os
 import platform
@@ -29,16 +31,18 @@ from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any, Self
 from zlib import crc32
 
 from testbed import __version__
 from testbed.errors import UserError
 from testbed.experiment import Experiment, Network, Scenario, load, read_document
+from testbed.runs.evidence import changes, hashes
 
 SCHEMA = 1
 PLOTS_DIRECTORY = "figures"  # of a page, next to the page
 PAGE = "report.html"
+LIVING = ".living"  # locked while the run is written
 NAME = re.compile(r"\d{8}-\d{6}-")  # how the name of every run begins: when it was started
 
 
@@ -47,6 +51,7 @@ class RunDirectory(AbstractContextManager["RunDirectory"]):
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._living: IO[str] | None = None  # locked by the process that writes the run
 
     @classmethod
     def create(cls, runs: Path, experiment: str, label: str, **manifest: Any) -> Self:
@@ -59,6 +64,8 @@ class RunDirectory(AbstractContextManager["RunDirectory"]):
         run = cls(_new_directory(parent, f"{started:%Y%m%d-%H%M%S}-{label}"))
         run.packets.mkdir()
         run.event_log().parent.mkdir()
+        run._living = (run.path / LIVING).open("w")
+        fcntl.flock(run._living, fcntl.LOCK_EX)
         run.manifest = {
             "schema": SCHEMA,
             "testbed": __version__,
@@ -86,6 +93,9 @@ class RunDirectory(AbstractContextManager["RunDirectory"]):
             self.manifest["error"] = f"{kind.__name__}: {error}"
         self.manifest["ended"] = datetime.now(UTC).isoformat(timespec="milliseconds")
         self.write_manifest()
+        if self._living is not None:
+            (self.path / LIVING).unlink(missing_ok=True)
+            self._living.close()
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
@@ -105,6 +115,44 @@ class RunDirectory(AbstractContextManager["RunDirectory"]):
                 f"({manifest.get('testbed', 'unknown')})"
             )
         return manifest
+
+    @property
+    def status(self) -> str:
+        """What became of the run."""
+        status = str(self.manifest.get("status"))
+        return "dead" if status == "running" and not self._is_alive() else status
+
+    def _is_alive(self) -> bool:
+        try:
+            with (self.path / LIVING).open() as living:
+                fcntl.flock(living, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return False
+        except BlockingIOError:
+            return True
+        return False
+
+    @property
+    def evidence(self) -> list[Path]:
+        """The files that a verdict rests on."""
+        files = (self.path / "experiment.toml", self.network_file, self.packet_table)
+        return [file for file in (*files, *self.event_logs, *self.captures) if file.is_file()]
+
+    def seal(self) -> None:
+        """Put into the manifest by what the evidence is known again."""
+        self.manifest["evidence"] = hashes(self.evidence, self.path)
+
+    @cached_property
+    def changes(self) -> list[str]:
+        """A sentence for each piece of evidence that is not as the run left it."""
+        if "evidence" not in self.manifest:  # not finished, or of an older version
+            return []
+        return changes(self.manifest["evidence"], self.evidence, self.path)
+
+    @property
+    def verdict(self) -> str:
+        """What was found when the run was checked; stale if it may be different now."""
+        return "stale" if self.changes else str(self.manifest.get("verdict", "unknown"))
 
     def write_manifest(self) -> None:
         """Write the manifest as it is in memory."""
@@ -153,7 +201,7 @@ class RunDirectory(AbstractContextManager["RunDirectory"]):
     @property
     def event_logs(self) -> list[Path]:
         """All event logs, sorted by name."""
-        return sorted(self.event_log().parent.glob("*.jsonl"))
+        return sorted(filter(Path.is_file, self.event_log().parent.glob("*.jsonl")))
 
     @property
     def packets(self) -> Path:
@@ -163,7 +211,7 @@ class RunDirectory(AbstractContextManager["RunDirectory"]):
     @property
     def captures(self) -> list[Path]:
         """All captures (pcap), sorted by name."""
-        return sorted(self.packets.glob("*.pcap"))
+        return sorted(filter(Path.is_file, self.packets.glob("*.pcap")))
 
     @property
     def packet_table(self) -> Path:

@@ -1,12 +1,6 @@
 """The commands, as a person or a script meets them."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -209,33 +203,6 @@ def full_disk(_: Path) -> Any:
     from testbed.runs.events import EventLog
 
     return EventLog(Path("/dev/full"))
-
-
-def test_ctrl_c_ends_a_run_cleanly(tmp_path: Path) -> None:
-    file = tmp_path / "long.toml"
-    long = {**SMALL, "name": "long", "protocol": {"name": "overlay"}}
-    long["workload"] = {"model": "bursts", "senders": 8, "duration_ms": 2_000.0}
-    long["topology"] = {**SMALL["topology"], "nodes": 64}
-    file.write_text(tomli_w.dumps(long))
-    with subprocess.Popen(
-        [sys.executable, "-m", "testbed", "run", str(file), "--runs", str(tmp_path / "runs")],
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "COLUMNS": "80"},
-        # A shell's background job, and so all that it starts, ignores the signal.
-        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
-    ) as process:
-        deadline = time.monotonic() + 60
-        while not list(tmp_path.glob("runs/long/*/network.json")) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        time.sleep(0.5)
-        process.send_signal(signal.SIGINT)
-        _, error = process.communicate(timeout=60)
-    assert process.returncode == 130, error
-    assert "Traceback" not in error
-    (manifest,) = tmp_path.glob("runs/long/2*/manifest.json")
-    assert json.loads(manifest.read_text())["status"] == "interrupted"
 
 
 @pytest.mark.parametrize(

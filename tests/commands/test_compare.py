@@ -1,6 +1,7 @@
 """Runs side by side: what differs, how much, and what cannot be compared."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +32,7 @@ def summary(run: Path) -> dict[str, Any]:
 
 def edited(run: Path, name: str, place: Path, **changes: Any) -> Path:
     """A copy of a run with a few entries changed in one of its files."""
-    place.mkdir()
-    for file in ("manifest.json", "summary.json", "experiment.toml"):
-        (place / file).write_text((run / file).read_text())
+    shutil.copytree(run, place)
     content = json.loads((place / name).read_text())
     (place / name).write_text(json.dumps({**content, **changes}))
     return place
@@ -86,7 +85,7 @@ def test_nothing_to_compare_is_no_crash(tmp_path: Path, testbed: CommandLine) ->
 def test_a_violation_and_a_suspect_network_are_shown(
     runs: list[Path], tmp_path: Path, testbed: CommandLine
 ) -> None:
-    invalid = edited(runs[0], "summary.json", tmp_path / "invalid", verdict="invalid")
+    invalid = edited(runs[0], "manifest.json", tmp_path / "invalid", verdict="invalid")
     suspect = edited(
         runs[1], "manifest.json", tmp_path / "suspect", fidelity={"verdict": "suspect"}
     )

@@ -77,8 +77,8 @@ def test_a_file_that_another_run_takes_away_meanwhile_is_no_error(
     runs = tmp_path / "runs"
     real = os.fwalk
 
-    def walk(top: Path) -> Iterator[tuple[str, list[str], list[str], int]]:
-        for where, directories, files, here in real(top):
+    def walk(top: str, dir_fd: int) -> Iterator[tuple[str, list[str], list[str], int]]:
+        for where, directories, files, here in real(top, dir_fd=dir_fd):
             yield where, directories, [*files, "gone.part"], here
 
     monkeypatch.setattr(os, "fwalk", walk)
@@ -104,3 +104,30 @@ def test_the_kernels_cache_is_the_callers(tmp_path: Path) -> None:
     environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "a" / "b")}
     subprocess.run(["bash", str(tmp_path / "script")], check=True, env=environment)
     assert owners(tmp_path / "a") == {(USER, GROUP)}
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_what_takes_the_place_of_the_directory_meanwhile_stays_roots(
+    there: bool, tmp_path: Path
+) -> None:
+    runs, roots = tmp_path / "runs", tmp_path / "roots"
+    roots.mkdir()
+    (roots / "secret").write_text("")
+    if there:
+        runs.mkdir()
+        os.chown(runs, USER, GROUP)
+    with handed_over(runs):
+        if there:
+            runs.rename(tmp_path / "aside")
+        runs.symlink_to(roots)
+    assert owners(roots) == {(0, 0)}
+
+
+@pytest.mark.parametrize("value", ["", "abc", "-1", "0"])
+def test_a_user_that_sudo_does_not_name_gets_nothing(
+    value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUDO_UID", value)
+    with handed_over(tmp_path / "runs"):
+        (tmp_path / "runs").mkdir()
+    assert owners(tmp_path) == {(0, 0)}

@@ -11,7 +11,7 @@ import tomli_w
 from pyspark.sql import SparkSession
 
 from testbed import figures
-from testbed.digest.digest import Digest, digest_runs
+from testbed.digest.digest import Digest, digest_runs, open_runs
 from testbed.digest.tables import STEPS
 from testbed.packets.headers import LINKTYPE_LINUX_SLL2
 from testbed.runs import results
@@ -69,7 +69,8 @@ def simulate(runs: Path, **changes: Any) -> Path:
 def digests(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Digest]:
     runs = tmp_path_factory.mktemp("runs")
     paths = [simulate(runs, **variant) for variant in VARIANTS.values()]
-    digests, refused = digest_runs(spark, paths, lambda *_: None)
+    opened, refused = open_runs(paths)
+    digests = digest_runs(spark, opened, lambda *_: None)
     assert not refused
     return dict(zip(VARIANTS, digests, strict=True))
 
@@ -199,24 +200,26 @@ def test_what_a_damaged_run_has_is_digested_and_the_rest_is_told(
     empty = simulate(tmp_path, **VARIANTS["counters"])
     (empty / "events" / "nodes.jsonl").unlink()
     gone = tmp_path / "gone"
-    other, silent = (simulate(tmp_path, **VARIANTS["counters"]) for _ in range(2))
-    for its, link_type in ((other, 105), (silent, LINKTYPE_LINUX_SLL2)):
+    other, silent, cut = (simulate(tmp_path, **VARIANTS["counters"]) for _ in range(3))
+    for its, link_type in ((other, 105), (silent, LINKTYPE_LINUX_SLL2), (cut, LINKTYPE_LINUX_SLL2)):
         (its / "packets" / "capture.pcap").write_bytes(file_header(link=link_type))
-        emulation = {"interfaces": {}, "start_unix_ns": 0, "captured": 0}
+        emulation = {"interfaces": {}, "start_unix_ns": 0, "captured": 5 if its == cut else 0}
         (its / "emulation.json").write_text(json.dumps(emulation))
-    paths = (path, foreign, gone, empty, other, silent)
+    paths = (path, foreign, gone, empty, other, silent, cut)
     captured = testbed("digest", *paths, status=2)
     assert results.load(path).summary["deliveries"] > 100
     words = captured.err
     assert "3 lines of the event logs cannot be used" in words
-    assert "not finished, its status is running" in words
+    assert "not finished, its status is dead" in words
     assert f"{foreign}/manifest.json: no such file; this is not a run directory" in words
     assert f"{gone}: no such run directory" in words
     assert f"{empty}: no event logs" in words
     assert "the captures are left out" in words
     assert "link type 105" in words
     assert f"{silent}: the captures hold no packet" in words
-    assert captured.out.count("digested") == 3
+    assert f"{cut}: packets/capture.pcap: added since the run" in words
+    assert {results.load(run).summary["verdict"] for run in (path, silent, cut)} == {"stale"}
+    assert captured.out.count("digested") == 4
     assert not list(tmp_path.rglob("*.part"))
 
 
