@@ -1,6 +1,7 @@
 """What goes wrong by the user's doing or the machine's, as against a bug."""
 
 from importlib.util import find_spec
+from pathlib import Path
 
 SETUP = "run scripts/setup in a checkout"  # a wheel has no scripts
 # What a wheel installs only on request, and the libraries that tell whether it is there.
@@ -13,6 +14,13 @@ EXTRAS = {
 
 class UserError(Exception):
     """One sentence that says what is wrong, where, and what would be right; exit status 2."""
+
+
+def read_text(file: Path) -> str:
+    """The text of a file; what is no file, such as a pipe or a device, might have no end."""
+    if file.exists() and not file.is_file():
+        raise OSError(f"{file.name} is not a regular file")
+    return file.read_text(encoding="utf-8")
 
 
 def installing(extra: str) -> str:

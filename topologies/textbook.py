@@ -16,10 +16,16 @@ from . import errors
 from .graph import Graph, Model
 
 SPACING = 10.0
+MAX_NODES = 20_000  # more would need gigabytes: there is a route for every pair of nodes
 
 
 class Textbook(Model):
     """A model without chance, all of whose links have one length."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        nodes: int = self.nodes  # type: ignore[attr-defined]  # a field, or rows × columns
+        errors.at_most("nodes", nodes, MAX_NODES)
 
     def place(self, plain: Graph, points: Sequence[tuple[float, float]]) -> Graph:
         """The graph with its nodes at these points."""

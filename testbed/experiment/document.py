@@ -8,6 +8,7 @@ against its model in ``testbed.workloads``. So a new model or protocol brings it
 import dataclasses
 import difflib
 import json
+import os
 import tomllib
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
@@ -19,7 +20,7 @@ from typing import Any, Literal, get_args, get_type_hints
 import tomli_w
 from pydantic import TypeAdapter, ValidationError
 
-from testbed.errors import UserError
+from testbed.errors import UserError, read_text
 from testbed.faults import FAULTS, Fault
 from testbed.packets.framing import Framing
 from testbed.protocols import PROTOCOLS, Protocol
@@ -32,6 +33,9 @@ from testbed.workloads import WORKLOADS, Bursts, Workload
 ENGINES = ("simulate", "mininet", "virtual")
 AUTO = "auto"  # the engine that suits the machine
 LONGEST_SHOWN = 60  # characters of a wrong value
+LONGEST_NAME = 100  # characters; a directory is called so
+MOST_MS = 10**9  # a million seconds
+MOST = 10**12  # of anything else
 _REGISTRIES: dict[str, Mapping[str, Any]] = {
     "protocol": ChainMap(PROTOCOLS, BROKEN),  # also with what is added to either later
     "topology": MODELS,
@@ -144,9 +148,11 @@ def load(file: Path, **overrides: Any) -> list[Experiment]:
 def read_document(file: Path) -> dict[str, Any]:
     """What an experiment file says, not yet looked at."""
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return tomllib.loads(read_text(file))
     except FileNotFoundError:
         raise UserError(f"{file}: no such file; examples are in scripts/experiments") from None
+    except RecursionError:
+        raise UserError(f"{file}: cannot be read as TOML: it is nested too deeply") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UserError(f"{file}: cannot be read as TOML: {error}") from None
 
@@ -220,13 +226,17 @@ def _name(name: str, file: Path) -> str:
         raise UserError(
             f"{file}: name = {name!r} names a directory: use letters, digits, '-', '_' and '.'"
         )
+    if len(name) > LONGEST_NAME:
+        raise UserError(
+            f"{file}: name has {len(name)} characters; at most {LONGEST_NAME} would fit"
+        )
     return name
 
 
 def _absolute(table: dict[str, Any], file: Path) -> dict[str, Any]:
     """A path in an experiment is meant from where the experiment is."""
     if isinstance(path := table.get("path"), str):
-        return {**table, "path": str((file.parent / path).resolve())}
+        return {**table, "path": os.path.realpath(file.parent / path)}
     return table
 
 
@@ -258,10 +268,27 @@ def _pick(where: str, table: dict[str, Any], file: Path) -> tuple[Any, dict[str,
 def _build(cls: Any, table: Mapping[str, Any], file: Path, where: str) -> Any:
     """An instance of a dataclass from a table; what does not fit is told in one sentence."""
     try:
+        _check_numbers(table, where)
         return _validate(cls, table)
-    except ValidationError as error:
+    except ValueError as error:
+        if not isinstance(error, ValidationError):
+            raise UserError(f"{file}: {error}") from None
         problem = error.errors()[0]
         raise UserError(f"{file}: {_sentence(cls, problem, where)}") from None
+
+
+def _check_numbers(value: Any, where: str) -> None:
+    """Refuse numbers that no engine can work with."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            _check_numbers(inner, f"{where}.{key}" if where else key)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            _check_numbers(inner, where)
+    elif isinstance(value, int | float) and where != "seed":
+        most = MOST_MS if where.endswith("_ms") else MOST
+        if not -most <= value <= most:
+            raise ValueError(f"{where} = {value!r} is out of range: it must be at most {most:,}")
 
 
 def _validate(kind: Any, value: Any) -> Any:

@@ -5,6 +5,7 @@ sends, the same faults, and processes that draw the same random numbers.
 """
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import Self
 
 from testbed.errors import UserError
@@ -16,6 +17,8 @@ from testbed.protocols import PROTOCOLS, Place, Protocol
 from testbed.protocols.channel import Reliable
 from testbed.topologies import GROUPINGS
 from testbed.workloads import Sending
+
+MOST_MESSAGES = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,12 @@ class Scenario:
         """The scenario of an experiment on a network that was generated before."""
         rng = stream(experiment.seed, "workload")
         with told_as(experiment, "workload"):
-            sends = tuple(experiment.workload.sends(network.processes, rng, network.groups))
+            drawn = experiment.workload.sends(network.processes, rng, network.groups)
+            if len(sends := tuple(islice(drawn, MOST_MESSAGES + 1))) > MOST_MESSAGES:
+                raise ValueError(
+                    f"more than {MOST_MESSAGES:,} messages would be sent; fewer senders, a shorter "
+                    "duration or a longer interval would do"
+                )
             return cls(experiment, network, sends, experiment.workload.warm_at(sends))
 
     def fault_schedule(self) -> FaultSchedule:

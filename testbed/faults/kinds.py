@@ -121,7 +121,7 @@ class Fault:
         if self.at_ms < 0 or (self.for_ms is not None and self.for_ms <= 0):
             raise ValueError("at_ms must not be negative, and for_ms must be above 0")
         if self.per_s is not None and not 0 < self.per_s <= 1e6:
-            raise ValueError(f"per_s must be above 0, not {self.per_s}")
+            raise ValueError(f"per_s must be above 0 and at most 1,000,000, not {self.per_s}")
         if self.when is not None and (self.per_s is not None or self.at_ms):
             raise ValueError("a fault has one of at_ms, per_s and when")
 
@@ -201,6 +201,11 @@ class Reordering(RatedFault, kind="reordering"):
 
     late_ms: float = 10.0
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.late_ms < 0:
+            raise ValueError(f"late_ms must not be negative, but is {self.late_ms}")
+
     @override
     def worsen(self, condition: Condition) -> Condition:
         rate = 1 - (1 - condition.reordering) * (1 - self.rate)
@@ -217,7 +222,7 @@ class Slow(LinkFault, kind="slow"):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 1 <= self.factor <= 1e6:
-            raise ValueError(f"factor must be at least 1, not {self.factor}")
+            raise ValueError(f"factor must be from 1 to 1,000,000, not {self.factor}")
 
     @override
     def worsen(self, condition: Condition) -> Condition:
@@ -253,6 +258,8 @@ class Partition(LinkDown, kind="partition"):
         inside = set() if self.nodes == "same" else set(self.nodes)
         if strangers := sorted(inside - set(graph.nodes)):
             raise ValueError(f"there is no node {strangers[0]}")
+        if self.nodes != "same" and len(inside) in (0, len(graph)):
+            raise ValueError(f"nodes has {len(inside)} of {len(graph)} nodes, so nothing is parted")
         crossing = (
             (min(a, b), max(a, b)) for a, b in graph.edges if (a in inside) != (b in inside)
         )

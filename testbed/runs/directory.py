@@ -35,7 +35,7 @@ from typing import IO, Any, Self
 from zlib import crc32
 
 from testbed import __version__
-from testbed.errors import UserError
+from testbed.errors import UserError, read_text
 from testbed.experiment import Experiment, Network, Scenario, load, read_document
 from testbed.runs.evidence import changes, hashes
 
@@ -106,11 +106,11 @@ class RunDirectory(AbstractContextManager["RunDirectory"]):
                 f"{self.path}: no such run directory; `testbed run` prints where its runs are"
             )
         manifest = read_json(file, "this is not a run directory")
-        if not isinstance(manifest, dict) or "schema" not in manifest:
+        if not isinstance(manifest, dict) or not {"schema", "status"} <= manifest.keys():
             raise UserError(f"{file}: not a manifest of this testbed")
         if manifest["schema"] != SCHEMA:
             raise UserError(
-                f"{file}: schema {manifest['schema']}, and this testbed ({__version__}) reads "
+                f"{file}: schema {manifest['schema']!r}, and this testbed ({__version__}) reads "
                 f"schema {SCHEMA}; use the version that wrote it "
                 f"({manifest.get('testbed', 'unknown')})"
             )
@@ -302,10 +302,10 @@ def whole(file: Path) -> Iterator[Path]:
 def read_json(file: Path, otherwise: str) -> Any:
     """The content of a JSON file; ``otherwise`` tells the user what a missing file means."""
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
+        return json.loads(read_text(file))
     except FileNotFoundError:
         raise UserError(f"{file}: no such file; {otherwise}") from None
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise UserError(f"{file}: cannot be read: {error}") from None
 
 

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from heapq import merge
+from itertools import repeat
 from typing import Annotated, NamedTuple
 from zlib import crc32
 
@@ -94,7 +95,10 @@ class Workload(Checked):
             )
         senders = self.chosen(sorted(members), self.senders or len(members), rng)
         for at, node in merge(
-            *([(t, s) for t in self.times(random.Random(rng.random()))] for s in senders)
+            *(
+                zip(self.times(random.Random(rng.random())), repeat(sender), strict=False)
+                for sender in senders
+            )
         ):
             for to in self._audiences(node, rng, groups):
                 yield Sending(at, node, payload, to)

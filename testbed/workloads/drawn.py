@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import repeat
 from typing import Annotated
 
 from typing_extensions import override
@@ -25,7 +26,7 @@ class Bursts(Workload, model="bursts"):
     def times(self, rng: random.Random) -> Iterator[int]:
         interval = max(1, round(self.interval_ms * NS_PER_MS))
         for start in range(0, self.duration, interval):
-            yield from [start] * self.burst
+            yield from repeat(start, self.burst)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +93,8 @@ class Reply(Steady, model="reply"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.answers_per_message() > 1_000_000:
+        deepest = 1_000_000 if self.answers == 1 else 20
+        if self.depth > deepest or self.answers_per_message() > 1_000_000:
             raise ValueError(
                 f"answers = {self.answers} and depth = {self.depth} make more than a million "
                 "answers to each message"
