@@ -59,12 +59,14 @@ def _in_a_guest(options: argparse.Namespace, experiment: Experiment) -> int:
     from testbed.engines.virtual.errors import GuestError
     from testbed.engines.virtual.terminal import run_in_terminal
 
+    path = getattr(experiment.topology, "path", None)
     words = ["shell", str(options.file), "--engine", "mininet"]
     words += ["--seed", str(options.seed)] if options.seed is not None else []
     try:
         return run_in_terminal(
             [sys.executable, "-m", "testbed", *words],
             memory_mb(build_network(experiment).processes),
+            [options.file.resolve(), *([Path(path)] if path else [])],
         )
     except GuestError as error:
         raise UserError(str(error)) from None

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from testbed.engines.virtual.errors import GuestError
 from testbed.engines.virtual.kernel import find_kernel
+from testbed.engines.virtual.walls import landlock_version
 from testbed.errors import EXTRAS, SETUP, UserError, installing, missing, require
 
 GB = 1 << 30
@@ -40,6 +41,7 @@ def abilities(directory: Path) -> list[Ability]:
         netem(),
         backlog(),
         virtual_kernel(),
+        walls(),
         java(),
         memory(),
         disk(directory),
@@ -109,6 +111,18 @@ def virtual_kernel() -> Ability:
     except GuestError:
         detail, ok = "not built", False
     return Ability("virtual-time kernel", ok, detail, SETUP, "virtual")
+
+
+def walls() -> Ability:
+    """What keeps a guest from the host's files; without it, runs are the same."""
+    version = landlock_version()
+    return Ability(
+        "walls around a guest",
+        version > 0,
+        f"Landlock {version}" if version else "the kernel has no Landlock",
+        "use Linux 5.13 or newer, with landlock among its `lsm=`, for protocols you do not trust",
+        "virtual",
+    )
 
 
 def java() -> Ability:

@@ -18,6 +18,7 @@ from testbed.run import Run
 from tests import experiments
 
 CHECKOUT = Path(__file__).parents[2]
+READABLE = (CHECKOUT / "tests", CHECKOUT / "pyproject.toml")  # by programs of the tests
 SAME = ("multicasts", "deliveries", "copies", "bytes", "control_bytes", "hops", "wire_bytes")
 
 
@@ -36,7 +37,7 @@ RunGuest = Callable[..., Finished]
 def in_guest(*words: object, results: Path, **settings: Any) -> Finished:
     """Run words as a command in a guest, from the checkout; keywords are its settings."""
     out, err = bytearray(), bytearray()
-    chosen: dict[str, Any] = {"cwd": CHECKOUT, "timeout_s": 120, **settings}
+    chosen: dict[str, Any] = {"cwd": CHECKOUT, "timeout_s": 120, "readable": READABLE, **settings}
     where = GuestSettings(results=results, stdout=out.extend, stderr=err.extend, **chosen)
     result = run_guest([str(word) for word in words], where)
     return Finished(result, out.decode(), err.decode())

@@ -106,16 +106,16 @@ def test_results_that_cannot_be_written_are_told(run: RunGuest, tmp_path: Path) 
 def test_a_guest_may_read_more_files_than_a_process_may_open(
     kernel: Kernel, tmp_path: Path
 ) -> None:
-    (tmp_path / "files").mkdir()
+    files = tmp_path / "results" / "files"
+    files.mkdir(parents=True)
     for number in range(1200):
-        (tmp_path / "files" / str(number)).write_text("x")
-    files = str(tmp_path / "files" / "*")
+        (files / str(number)).write_text("x")
     program = "import glob, sys; print(sum(len(open(f).read()) for f in glob.glob(sys.argv[1])))"
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if most < 2000:
         pytest.skip(f"a process on this machine may open no more than {most} files")
     finished = subprocess.run(
-        [PYTHON, "-c", OWNER, tmp_path / "results", PYTHON, "-c", program, files],
+        [PYTHON, "-c", OWNER, tmp_path / "results", PYTHON, "-c", program, f"{files}/*"],
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (1024, most)),
         check=True,
         capture_output=True,

@@ -8,6 +8,7 @@ from testbed.engines.mininet.engine import Emulation
 from testbed.engines.mininet.summary import summarise_emulation
 from testbed.engines.virtual.errors import GuestError
 from testbed.engines.virtual.guest import GuestSettings, run_guest
+from testbed.engines.virtual.walls import landlock_version
 from testbed.errors import UserError
 from testbed.experiment import Scenario
 from testbed.progress import Progress
@@ -55,7 +56,7 @@ class VirtualEngine(Emulation):
             last = lines[-1] if lines else f"exit status {result.returncode}"
             raise UserError(f"the emulation failed: {last}; see {result.console}")
         times = {name: getattr(result, name) for name in ("boot_s", "wall_s", "guest_s")}
-        directory.manifest["guest"] = times
+        directory.manifest["guest"] = {**times, "landlock": landlock_version()}
         return summarise_emulation(scenario.experiment.protocol, scenario.network, directory)
 
 

@@ -1,10 +1,10 @@
 """Boots the user-mode kernel as an ordinary process and runs one command inside it.
 
-The guest sees the host's files and can change none of them: its root is an overlay whose upper
-layer is memory. Only the results directory is the host's own. Inside, the command runs as root,
-whatever user starts it outside. Two runs with the same command, seed and start time behave identically:
-virtual time does not depend on the host's speed, the kernel's randomness is seeded, and neither kernel
-nor programs are loaded at random addresses.
+The guest reads of the host's files what a run needs, see ``walls``, and can change none of them: its
+root is an overlay whose upper layer is memory. Only the results directory is the host's own. Inside,
+the command runs as root, whatever user starts it outside. Two runs with the same command, seed and
+start time behave identically: virtual time does not depend on the host's speed, the kernel's randomness
+is seeded, and neither kernel nor programs are loaded at random addresses.
 """
 
 import logging
@@ -26,6 +26,7 @@ from testbed.engines.virtual.kernel import Kernel, find_kernel
 from testbed.engines.virtual.memory import choose_memory_place
 from testbed.engines.virtual.output import FollowedFile, fingerprint
 from testbed.engines.virtual.probe import Probe
+from testbed.engines.virtual.walls import walls
 from testbed.engines.virtual.watchdog import Observation, Watchdog
 
 # Where a guest's wall clock starts by default: 2020-01-01, 00:00 UTC.
@@ -64,6 +65,7 @@ class GuestSettings:
     # The most memory that the guest may use; the host allocates only what it touches.
     memory_mb: int = 2048
     cwd: Path = field(default_factory=Path.cwd)
+    readable: Sequence[Path] = ()  # what it may read beside the system and the testbed
     # Added to (and overriding) a small fixed environment, see ``guest_environment``.
     env: Mapping[str, str] = field(default_factory=dict)
     # Seconds of CPU time without progress after which it is ended; see ``watchdog``.
@@ -146,7 +148,7 @@ class Guest:
             raise errors.GuestError(f"The guest's files cannot be made: {error}.") from error
         try:
             self._prepare(self._run)
-            self._boot(self._run, memory.directory)
+            self._boot(self._run)
         except BaseException:
             self.close()
             shutil.rmtree(self._run, ignore_errors=True)
@@ -212,10 +214,13 @@ class Guest:
         if any("\0" in text for text in fields):
             raise ValueError("a guest's command and environment cannot contain NUL characters")
         (run / "spec").write_bytes(b"".join(os.fsencode(text) + b"\0" for text in fields))
+        (run / "walls").write_bytes(
+            walls((run, self._results), self._kernel.linux, settings.readable)
+        )
         # The kernel's command line must not vary, so it does not contain this path; see init.c.
         shutil.copy(self._kernel.init, run / "init")
 
-    def _boot(self, run: Path, memory: Path) -> None:
+    def _boot(self, run: Path) -> None:
         # The console is a file, and no other device of the guest is connected to the host: an
         # interrupt at a time that the host determines would make a run unrepeatable.
         words = [
@@ -236,7 +241,7 @@ class Guest:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 bufsize=0,  # select would not see a line that was read ahead
-                env={"PATH": os.defpath, "HOME": str(run), "TMPDIR": str(memory)},
+                env={"PATH": os.defpath, "HOME": str(run), "TMPDIR": str(run)},
             )
         assert self._guard.stdout is not None
         if not (pid := self._guard.stdout.readline()):

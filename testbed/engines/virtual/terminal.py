@@ -25,7 +25,7 @@ from testbed.engines.virtual.guest import GuestSettings, run_guest
 _POLL_S = 0.02
 
 
-def run_in_terminal(command: Sequence[str], memory_mb: int) -> int:
+def run_in_terminal(command: Sequence[str], memory_mb: int, readable: Sequence[Path]) -> int:
     """Run a command in a guest, on the terminal of this process or, without one, on its input."""
     with tempfile.TemporaryDirectory(prefix="causal-testbed-") as directory:
         typed = Path(directory)
@@ -33,6 +33,7 @@ def run_in_terminal(command: Sequence[str], memory_mb: int) -> int:
             results=typed,
             virtual=False,
             memory_mb=memory_mb,
+            readable=readable,
             env={"TERM": os.environ.get("TERM", "dumb")},
         )
         if not sys.stdin.isatty():
