@@ -4,10 +4,12 @@ from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any
 
+from testbed.engines.simulate.blame import blame
 from testbed.engines.simulate.channels import Channels
 from testbed.engines.simulate.faults import SimulatedFaults
 from testbed.engines.simulate.network import SimulatedNetwork
 from testbed.engines.simulate.packet_table import PacketTable
+from testbed.errors import UserError
 from testbed.experiment import Scenario
 from testbed.experiment.seeds import stream
 from testbed.node import Node
@@ -36,7 +38,13 @@ class Simulator:
             if scenario.experiment.packets == "full":
                 table = PacketTable(directory.packet_table)
                 simulation.network.scheduler.record = files.enter_context(table).record
-            simulation.run(progress)
+            try:
+                simulation.run(progress)
+            except (UserError, OSError, MemoryError):
+                raise
+            except Exception as error:  # whatever the protocol led to
+                protocol, now = scenario.experiment.protocol, simulation.network.scheduler.now
+                raise UserError(blame(error, protocol, now)) from error
         return simulation.summary()
 
 
