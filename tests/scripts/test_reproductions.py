@@ -32,6 +32,8 @@ def test_without_a_name_a_script_lists_the_names(command: str, names: list[str])
     [
         *((f"reproductions.{name}", f"reproduce {name}") for name in REPRODUCTIONS),
         *((f"benchmarks.{name}", f"bench {name}") for name in BENCHMARKS),
+        ("searches.fail_over", "fail-over"),
+        ("searches.fuzz_long", "fuzz-long"),
     ],
 )
 def test_every_script_explains_itself(module: str, command: str) -> None:
