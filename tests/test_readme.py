@@ -58,7 +58,9 @@ def test_every_command_is_explained() -> None:
     assert set(re.findall(r"`testbed (\w+)", README)) == NAMES
 
 
-@pytest.mark.parametrize("name", ["run", "test", "setup", "bench", "reproduce", "kernel", "fail-over", "fuzz-long"])
+@pytest.mark.parametrize(
+    "name", ["run", "test", "setup", "bench", "reproduce", "kernel", "fail-over", "fuzz-long"]
+)
 def test_scripts_can_be_run(name: str) -> None:
     assert (ROOT / "scripts" / name).stat().st_mode & 0o111
 

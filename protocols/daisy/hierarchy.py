@@ -229,5 +229,5 @@ class Hierarchy(Protocol):
         if level + 1 < len(self.groups) and (view := self.groups[level + 1].view) is not None:
             group, above = self.groups[level], self.groups[level + 1]
             outside = view.away.union(above.detector.outside_since) - self.roster(level)
-            group.reporting.above = view.processes
+            group.reporting.learn_above(view.processes, now)
             group.detector.learn_outside(outside, now)

@@ -75,13 +75,18 @@ class Relaying:
         """Whether others should relay a message that once came from above and is not known there.
 
         They have its causal past. After ``grace`` they are taken to have crashed; if the group above
-        had to be started again meanwhile, they have a few heartbeats to join it.
+        had to be started again meanwhile, they have a few heartbeats to join it, counted from when its
+        server has joined the next group.
         """
         if cast.source in self.daisy.roster(level):
             return False
         timing, above = self.daisy.local.timing, self.daisy.groups[level + 1]
         waited = now - self.waiting.setdefault(level, now)
-        return waited < timing.grace or now - above.detector.since < SETTLING * timing.heartbeat
+        joined = above.reporting.above_since
+        if level + 2 < len(self.daisy.path) and not above.reporting.above:
+            return True
+        settled = max(above.detector.since, joined) + SETTLING * timing.heartbeat
+        return waited < timing.grace or now < settled
 
     def may_release(self, level: int, cast: Cast, now: int) -> bool:
         """Whether a message need not be kept at a level on this process's account."""

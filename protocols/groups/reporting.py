@@ -23,6 +23,7 @@ class Reporting:
     def __init__(self, group: Group) -> None:
         self.group = group
         self.above: tuple[int, ...] = ()  # members of the group above, as the server knows them
+        self.above_since = 0  # since when there are any
         self.ack_due: set[int] | None = None  # who waits for a report, if it will be sent
 
     def acknowledge_soon(self, peers: Collection[int]) -> Effects:
@@ -64,6 +65,12 @@ class Reporting:
             )
             yield Count("reports", len(status.peers))
 
+    def learn_above(self, members: tuple[int, ...], now: int) -> None:
+        """Note who is in the group above, if that is known."""
+        if members and not self.above:
+            self.above_since = now
+        self.above = members or self.above
+
     def say_view(self, peer: int) -> Effects:
         """Say to a member in which view this process is."""
         view = self.group.view
@@ -83,7 +90,7 @@ class Reporting:
             yield from group.admission.correct(sender)
             return
         if sender == group.view.server:
-            self.above = report.above or self.above
+            self.learn_above(report.above, now)
             group.detector.learn_outside(report.outside, now)
         yield from group.change.hear(report.promised)
         casting = group.casting

@@ -201,6 +201,21 @@ def test_a_group_whose_members_have_all_crashed_does_not_stop_the_others() -> No
     world.sound()
 
 
+@pytest.mark.parametrize("second_ms", [60, 85, 105, 115, 120])
+def test_servers_of_a_level_that_crash_leave_no_gap_in_the_groups_below(second_ms: float) -> None:
+    """Their successors once relayed answers to each other before they were back in the tree."""
+    world = flowers(12, levels=3, size=3, wire=False)
+    assert world.view(6, 1) == (6, 9)
+    world.at(2, lambda: world.crash(9))
+    world.at(30, lambda: world.say(1, [2, 4, 10]))
+    world.at(35, lambda: world.say(2))
+    world.at(second_ms, lambda: world.crash(6))
+    world.run(200)
+    world.settle(2000)
+    world.sound()
+    assert world.due() == 0
+
+
 # partitions, suspicion, coming and going
 
 
