@@ -71,12 +71,12 @@ class Reporting:
             self.above_since = now
         self.above = members or self.above
 
-    def say_view(self, peer: int) -> Effects:
-        """Say to a member in which view this process is."""
+    def say_view(self, peer: int, promised: int = 0) -> Effects:
+        """Say to a member in which view this process is, and which one it has promised to accept."""
         view = self.group.view
         assert view is not None
         empty = {"delivered": (), "released": ()}
-        yield self.group.send((peer,), Report, view=view.id, promised=0, **empty)
+        yield self.group.send((peer,), Report, view=view.id, promised=promised, **empty)
 
     def on_report(self, report: Report, sender: int, now: int) -> Effects:
         """Learn what a member has, and send it again what it lacks."""
@@ -87,6 +87,9 @@ class Reporting:
             yield from self.say_view(sender)  # the answer is the newer view
             return
         if report.view < group.view.id:
+            proposal = group.change.proposal
+            if proposal is not None and sender in proposal.waiting():  # a joiner
+                yield from group.change.hear(report.promised)
             yield from group.admission.correct(sender)
             return
         if sender == group.view.server:

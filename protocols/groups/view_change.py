@@ -214,6 +214,8 @@ class ViewChange:
         if not (known or group.seeking):
             return
         if group.view is not None and (flush.view <= group.view.id or flush.view < self.promised):
+            if group.seeking and flush.view > group.view.id:  # the proposal must be greater
+                yield from group.reporting.say_view(sender, self.promised.number)
             return  # a process without a view has nothing to lose, and joins any that asks
         parts = self.parts.get(FLUSHED, ())
         if parts and parts[0].view == flush.view and flush.view == self.promised:

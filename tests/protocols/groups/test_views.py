@@ -2,15 +2,20 @@
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
-from testbed.protocols.groups.messages import Cast
-from testbed.protocols.groups.view import Member, View, ViewId, following
+from testbed.protocols import Effects, Message, Send
+from testbed.protocols.groups.flush import Flush, Part
+from testbed.protocols.groups.messages import Cast, Expelled, Join, Report
+from testbed.protocols.groups.view import FIRST, Member, View, ViewId, following
 from tests.protocols.daisy import daisies
 from tests.protocols.daisy.daisies import Daisies
-from tests.protocols.groups.members import A, B, C, D, members_of
+from tests.protocols.groups.members import A, B, C, D, group_at, members_of, view_of
+from tests.world import MS
+
+M = TypeVar("M", bound=Message)
 
 # views
 
@@ -48,6 +53,33 @@ def test_whoever_is_expelled_is_absent_until_somebody_answers_for_it() -> None:
         False,
     )
     assert third.absent == ()
+
+
+def test_a_joiner_that_has_promised_a_greater_view_says_so_and_one_greater_still_is_proposed() -> (
+    None
+):
+    """The proposer once waited for it for ``grace_ms``."""
+    joiner, a = group_at(B, view_of(A, B, C)), group_at(A, view_of(A, C, number=FIRST + 1))
+    greater, own = ViewId(FIRST + 700, C), a.view
+    assert own is not None
+    list(joiner.receive(Flush(C, 0, view=greater, joins=False), C, MS))
+    list(joiner.receive(Expelled(A, 0, view=own.id), A, MS))
+    assert joiner.seeking
+    (join,) = sent(joiner.tick(2 * MS, lambda cast: True), Join)
+    list(a.receive(join, B, 2 * MS))
+    (flush,) = sent(a.tick(3 * MS, lambda cast: True), Flush)
+    assert own.id < flush.view < greater
+    (report,) = sent(joiner.receive(flush, A, 3 * MS), Report)
+    list(a.receive(report, B, 4 * MS))
+    (flush,) = sent(a.tick(4 * MS, lambda cast: True), Flush)
+    assert flush.view > greater
+    assert sent(joiner.receive(flush, A, 5 * MS), Part)
+
+
+def sent(effects: Effects, kind: type[M]) -> list[M]:
+    """The messages of a kind that are sent."""
+    messages = [effect.message for effect in effects if isinstance(effect, Send)]
+    return list({id(m): m for m in messages if isinstance(m, kind)}.values())
 
 
 # groups under faults
