@@ -1,16 +1,20 @@
-"""The daisy on sixteen emulated hosts, one of whose servers is killed in the middle."""
+"""The daisy on sixteen emulated hosts: a server is killed, a group is cut off and comes back."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from testbed.experiment import load
+from testbed.experiment import load, parse, read_document
+from testbed.run import Run
 from tests.emulation.conftest import CHECKOUT, emulated
 
 pytestmark = [pytest.mark.emulation, pytest.mark.usefixtures("kernel")]
 
-FILE = CHECKOUT / "scripts" / "experiments" / "daisy.toml"
+EXPERIMENTS = CHECKOUT / "scripts" / "experiments"
+FILE, FAIL_OVER = EXPERIMENTS / "daisy.toml", EXPERIMENTS / "fail-over.toml"
 
 
 @pytest.mark.parametrize("inside", ["all", "recipients", "server"])
@@ -24,3 +28,28 @@ def test_a_server_is_killed_and_nothing_is_lost(inside: str, tmp_path: Path) -> 
     assert patience / 2 < figures["recovery_ms_max"] < 4 * patience
     assert figures["recovery_ms_max"] == pytest.approx(simulated["recovery_ms_max"], rel=0.01)
     assert figures["delay_within_groups_ms_mean"] < figures["delay_across_groups_ms_mean"]
+
+
+def test_a_group_is_cut_off_and_a_server_killed_as_in_the_simulator(tmp_path: Path) -> None:
+    """The file has 64 hosts, of which this takes four groups; a level more or less is one word."""
+    document = read_document(FAIL_OVER)
+    document["topology"]["rows"] = 4
+    document["workload"]["messages"] = 60
+    (what,) = parse(document | {"engine": "virtual"}, FAIL_OVER)
+    done = emulated(what, tmp_path, "multicasts", "deliveries", "crashes")
+    assert done[0].summary["crashes"] == 1
+    assert not done[0].verdict.count("orphaned")  # only who crashed lacks anything
+    hosts, simulated = map(logged, done)
+    changes = {(event["state"], event["event"]) for event in hosts[5] if "state" in event}
+    assert ("proposing", "install") in changes
+    assert hosts == simulated
+
+
+def logged(run: Run) -> dict[int, list[dict[str, Any]]]:
+    """What each process logged, in order, without the times."""
+    events: dict[int, list[dict[str, Any]]] = {}
+    for file in (run.path / "events").glob("*.jsonl"):
+        for event in map(json.loads, file.open()):
+            del event["t"]
+            events.setdefault(event["node"], []).append(event)
+    return events
