@@ -9,6 +9,7 @@ Baldoni, Friedman & van Renesse, "The Hierarchical Daisy Architecture for Causal
     3.1.1  stability within and across groups             ``groups.stability``, ``Relaying.may_release``
     3.1.2  a server fails                                 ``Hierarchy._climb``, ``groups.view_change``
     3.2    more levels (Fig. 5)                           ``tree``, ``hierarchy``
+    3.3    packing of messages                            ``groups.packing``
     3.4    1. early relaying                              ``early_relay``, ``server_group``
            2. to the recipients only                      ``matrices``
            3. by way of the server                        ``star``
@@ -63,7 +64,7 @@ from ..groups.casting import Casting, Way
 from ..groups.detector import Timing
 from ..groups.group import Group
 from ..groups.messages import Cast, Expelled
-from ..groups.passed import MESSAGES
+from ..groups.packing import MESSAGES
 from ..groups.states import TRANSITIONS
 from ..groups.view import FIRST, Member, View, ViewId
 from ..wire import Message, MessageId
@@ -262,10 +263,10 @@ class Daisy(Hierarchy):
         """Broadcast in the local group, from where servers relay it."""
         self.clock += 1
         self.outbox.append(Cast(self.me, self.clock, payload, now, dests=destinations))
-        yield from self._advance(now)
+        yield from self._counted(self._advance(now))
 
     @override
-    def receive(self, message: Message, sender: int, now: int) -> Effects:
+    def _receive(self, message: Message, sender: int, now: int) -> Effects:
         for level, group in enumerate(self.groups):
             if group.number == message.group:
                 yield from self.translate(level, group.receive(message, sender, now), now)
@@ -287,7 +288,7 @@ class Daisy(Hierarchy):
         yield Discard(message, "no member")
 
     @override
-    def timeout(self, timer: Hashable, now: int) -> Effects:
+    def _timeout(self, timer: Hashable, now: int) -> Effects:
         if timer == TICK:
             self._return(now)
             yield from self._repeat_goodbyes(now)

@@ -8,14 +8,19 @@ rebuilt after a view change.
 
 from abc import abstractmethod
 from collections import deque
+from collections.abc import Hashable
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from typing_extensions import override
+
 from ..base import Deliver, Effects, Hold, Place, Protocol, Send
 from ..groups.group import Group
 from ..groups.messages import Cast, Leave
+from ..groups.packing import Pack, packed
 from ..groups.view import Member, View, ViewId
+from ..wire import Message
 from .relay import Relaying
 from .tree import GroupTree
 
@@ -53,6 +58,30 @@ class Hierarchy(Protocol):
     def _recorded(self, now: int) -> list[Cast] | None:
         """What the group above keeps for the local group; None if that is not known now."""
 
+    @abstractmethod
+    def _receive(self, message: Message, sender: int, now: int) -> Effects:
+        """Handle one message."""
+
+    @abstractmethod
+    def _timeout(self, timer: Hashable, now: int) -> Effects:
+        """Handle the expiry of a timer."""
+
+    @override
+    def receive(self, message: Message, sender: int, now: int) -> Effects:
+        parts = message.messages() if isinstance(message, Pack) else (message,)
+        effects = (effect for part in parts for effect in self._receive(part, sender, now))
+        yield from self._counted(packed(self.me, effects))
+
+    @override
+    def timeout(self, timer: Hashable, now: int) -> Effects:
+        yield from self._counted(packed(self.me, self._timeout(timer, now)))
+
+    def _counted(self, effects: Effects) -> Effects:
+        for effect in effects:
+            if isinstance(effect, Send):
+                self.datagrams += len(effect.peers)
+            yield effect
+
     @property
     def local(self) -> Group:
         """The local group."""
@@ -62,8 +91,6 @@ class Hierarchy(Protocol):
         """Queue what a group delivers for the next groups; deliver what the local group does."""
         for effect in effects:
             if not isinstance(effect, Deliver):
-                if isinstance(effect, Send):
-                    self.datagrams += len(effect.peers)
                 if level == 0 or not isinstance(effect, Hold):
                     yield effect
                 continue

@@ -72,9 +72,6 @@ class Passed(Message):
         }
 
 
-MESSAGES = (*KINDS, Passed)
-
-
 def passed(group: Group, sender: int, to: int, inner: Message) -> Passed:
     """A message of a member to another, to be sent by way of somebody."""
     return Passed(group.me.process, 0, group=group.number, sender=sender, to=to, inner=inner)

@@ -15,6 +15,7 @@ from testbed.protocols import Message, MessageId, Place
 from testbed.protocols.daisy import Daisy
 from testbed.protocols.groups.group import Group
 from testbed.protocols.groups.messages import Cast
+from testbed.protocols.groups.packing import Pack
 from tests.world import MS, P, World
 
 QUICK = Daisy.Settings(
@@ -87,6 +88,14 @@ class Daisies(Members[Daisy]):
     ) -> None:
         make = lambda place: kind(place, settings)  # noqa: E731
         super().__init__(make, processes, seed, **{"delays_ms": (1, 3), **more})
+        self.drops_nothing = self.drops
+
+    @override
+    def unicast(self, sender: int, peers: tuple[int, ...], message: Message) -> None:
+        """A test that looks at what is sent sees each message, as if nothing were packed."""
+        parts = isinstance(message, Pack) and self.drops is not self.drops_nothing
+        for part in message.messages() if parts else (message,):  # type: ignore[attr-defined]
+            super().unicast(sender, peers, part)
 
     def group(self, node: int, level: int = 0) -> Group:
         return self.protocols[node].groups[level]

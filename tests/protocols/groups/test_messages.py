@@ -29,6 +29,7 @@ from testbed.protocols.groups.messages import (
     Report,
     Silence,
 )
+from testbed.protocols.groups.packing import ENTRY, Pack
 from testbed.protocols.groups.passed import Passed
 from testbed.protocols.groups.stamped_cast import StampedCast
 from testbed.protocols.groups.view import Member, View, ViewId
@@ -112,11 +113,17 @@ plain = st.one_of(
     st.builds(Missing, processes, words, view=views, what=kinds_of_parts, parts=vectors),
     st.builds(Fetch, processes, words, names=st.lists(names, max_size=4).map(tuple)),
 )
-messages = plain | st.builds(Passed, processes, words, sender=processes, to=processes, inner=plain)
+messages = st.one_of(
+    plain,
+    st.builds(Passed, processes, words, sender=processes, to=processes, inner=plain),
+    st.builds(Pack.of, processes, st.lists(plain, min_size=2, max_size=4)),
+)
 
 
 def fields(message: Any) -> tuple[Any, ...]:
     values = (getattr(message, f.name) for f in dataclasses.fields(message))
+    if isinstance(message, Pack):
+        return message.payload, *((type(m), *fields(m)) for m in message.messages())
     return tuple((type(v), *fields(v)) if isinstance(v, Message) else v for v in values)
 
 
@@ -150,6 +157,20 @@ def test_a_message_that_is_passed_on_and_cut_short_is_refused() -> None:
     for end in range(len(control)):
         with pytest.raises(WireError):
             Passed.decode_control(control[:end], PROCESSES)
+
+
+def test_a_pack_that_is_cut_short_is_refused_or_shorter_and_one_without_its_payload_is_empty() -> (
+    None
+):
+    inner = [Leave(0, 0, roster=frozenset({0, 1})), Silence(1, 2)]
+    control = Pack.of(0, inner).encode_control()
+    whole = ENTRY.size + inner[0].control_size
+    for end in {*range(1, len(control))} - {whole}:
+        with pytest.raises(WireError):
+            Pack.decode_control(control[:end], PROCESSES)
+    assert len(Pack.decode_control(control[:whole], PROCESSES)["parts"]) == 1
+    cast = Cast(1, 1, b"payload", vector=(1,))
+    assert [*Pack(0, 0, b"pay", parts=Pack.of(0, [cast]).parts).messages()] == []
 
 
 @pytest.mark.parametrize(
