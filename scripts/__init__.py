@@ -1,4 +1,4 @@
-"""What a person runs: reproductions of papers, benchmarks, long searches. The product imports nothing of it."""
+"""What a person runs: reproductions, benchmarks, long searches. The product imports nothing of it."""
 
 from argparse import ArgumentParser
 

@@ -5,6 +5,7 @@ it was found with; so whoever edits a protocol tries everything again.
 """
 
 import json
+import logging
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -76,6 +77,7 @@ def search(
 
 def start(main: Callable[[], bool]) -> None:
     """Run a search, and end with status 1 if it found something, 2 if it could not be done."""
+    logging.disable()  # Py4J would show a traceback of an interrupt
     try:
         sys.exit(main())
     except UserError as error:
