@@ -220,6 +220,7 @@ class Casting:
                 ]
         if late:
             self.resent_at[i] = now
+        late.sort(key=lambda lacking: sum(lacking[1].vector))  # first what others follow
         return late[:AT_ONCE]
 
     # view changes
