@@ -4,7 +4,8 @@ base, wire      what a protocol is; the format of its messages
 holdback        the hold-back queue; ``grouped``: what protocols for overlapping groups share
 overlay … bss   one protocol a module
 channel         a reliable FIFO channel beneath any protocol
-daisy, cluster  two protocols that take a package each
+daisy, cluster  two protocols that take a package each; ``groups``: the group layer of the daisy
+flat            the alternatives to the daisy: one group of all
 broken          protocols with one mistake each
 """
 
@@ -30,6 +31,7 @@ from .base import (
 from .bss import BSS
 from .cluster import Cluster
 from .daisy import Daisy
+from .flat import BroadcastAll, Piggyback, WaitStable
 from .ks import KS
 from .ks_prime import KSPrime
 from .mostefaoui_raynal import MostefaouiRaynal
@@ -51,6 +53,9 @@ PROTOCOLS: dict[str, type[Protocol]] = {
         MostefaouiRaynal,
         BSS,
         Daisy,
+        WaitStable,
+        BroadcastAll,
+        Piggyback,
         Cluster,
     )
 }
@@ -61,6 +66,7 @@ __all__ = [
     "NS_PER_MS",
     "PROTOCOLS",
     "RST",
+    "BroadcastAll",
     "CancelTimer",
     "Cluster",
     "Codec",
@@ -80,6 +86,7 @@ __all__ = [
     "Note",
     "Overlay",
     "Phases",
+    "Piggyback",
     "Place",
     "Protocol",
     "Ratio",
@@ -87,5 +94,6 @@ __all__ = [
     "SetTimer",
     "Timestamp",
     "Transition",
+    "WaitStable",
     "WireError",
 ]

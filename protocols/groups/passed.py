@@ -16,6 +16,7 @@ from ..base import Count, Effects, Send
 from ..wire import Message, WireError
 from .detector import POOR
 from .flush import Fetch, Flush, Missing, Part
+from .laden_cast import LadenCast
 from .messages import Cast, Expelled, Join, Leave, Report, Silence
 from .stamped_cast import StampedCast
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 HEAD = struct.Struct("!5IQI")
 KINDS: tuple[type[Message], ...] = (
-    *(Cast, StampedCast, Report, Join, Leave, Expelled, Silence),
+    *(Cast, StampedCast, LadenCast, Report, Join, Leave, Expelled, Silence),
     *(Flush, Part, Missing, Fetch),
 )
 BY_NUMBER: dict[int, type[Message]] = {kind.kind: kind for kind in KINDS}

@@ -15,15 +15,18 @@ from testbed.protocols import PROTOCOLS, Place, Protocol
 from tests.world import Destinations, Eager, World
 
 NODES, GROUPS = 6, (frozenset({0, 1, 2}), frozenset({2, 3, 4}), frozenset({4, 5, 0}))
-MESSAGES, SPAN_MS, SETTLE_MS = 8, 40, 1500
+MESSAGES, SPAN_MS, SETTLE_MS = 8, 40, 6000
 CUTS, INTERVAL_MS, PATIENCE_MS = 4, 10, 50
 MEMBERS = [
     name
     for name, protocol in PROTOCOLS.items()
     if protocol.join is not Protocol.join and not protocol.optimistic
 ]
+TIMES = {"heartbeat_ms": 10, "patience_ms": PATIENCE_MS, "grace_ms": 150}
 SETTINGS = {  # of those that would do nothing in so short a time by default
-    "daisy": {"group_size": 2, "heartbeat_ms": 10, "patience_ms": PATIENCE_MS, "grace_ms": 150}
+    **dict.fromkeys(MEMBERS, TIMES),
+    "daisy": {"group_size": 2, **TIMES},
+    "piggyback": {"most_bytes": 2000, **TIMES},
 }
 
 

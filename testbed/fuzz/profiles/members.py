@@ -89,6 +89,10 @@ class MembersProfile(Profile):
     def settings(self, rng: random.Random) -> Table:
         return {}  # for now: ``finish`` draws them, to fit the network
 
+    def fitting(self, network: Network, rng: random.Random) -> Table:
+        """Settings that fit the network."""
+        return _settings(network, rng)
+
     @override
     def links(self, nodes: int, reliable: bool, rng: random.Random) -> Table:
         """Fast enough for many heartbeats."""
@@ -98,7 +102,7 @@ class MembersProfile(Profile):
     @override
     def finish(self, document: Document, rng: random.Random) -> None:
         workload = document["workload"]
-        document["protocol"] |= _settings(resolved(document).network, rng)
+        document["protocol"] |= self.fitting(resolved(document).network, rng)
         workload["send"] = _over_longer_time(workload["send"], rng)
         scenario = resolved(document)
         workload["settle_ms"] = self.repair_ms(scenario.experiment.settings)

@@ -120,14 +120,21 @@ Make = Callable[[], Daisies]
 M = TypeVar("M", bound=Message)
 
 
-def watch(world: World[Any], kind: type[M]) -> list[tuple[int, int, M]]:
+def nothing(sender: int, peer: int, message: Message) -> bool:
+    """What is lost if nothing is."""
+    return False
+
+
+def watch(
+    world: World[Any], kind: type[M], lost: Callable[[int, int, Message], bool] = nothing
+) -> list[tuple[int, int, M]]:
     """All messages of a kind that are sent from now on: from whom, to whom."""
     seen: list[tuple[int, int, M]] = []
 
     def drops(sender: int, peer: int, message: Message) -> bool:
         if isinstance(message, kind):
             seen.append((sender, peer, message))
-        return False
+        return lost(sender, peer, message)
 
     world.drops = drops
     return seen

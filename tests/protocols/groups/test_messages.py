@@ -20,6 +20,7 @@ from testbed.protocols.groups.agreed import (
     parts_of,
 )
 from testbed.protocols.groups.flush import FLUSHED, INSTALL, Fetch, Flush, Missing, Part
+from testbed.protocols.groups.laden_cast import LadenCast
 from testbed.protocols.groups.messages import (
     NO_VIEW,
     Cast,
@@ -91,9 +92,18 @@ def joins(draw: st.DrawFn) -> Join:
     )
 
 
+@st.composite
+def laden(draw: st.DrawFn) -> LadenCast:
+    cast = draw(casts)
+    attached = tuple(draw(st.lists(casts, max_size=3)))
+    return LadenCast(**dict(zip(cast_fields, fields(cast), strict=True)), attached=attached)
+
+
+cast_fields = [f.name for f in dataclasses.fields(Cast)]
 kinds_of_parts = st.sampled_from([FLUSHED, INSTALL])
 plain = st.one_of(
     casts,
+    laden(),
     reports(),
     joins(),
     st.builds(Silence, processes, words),
@@ -124,7 +134,14 @@ def fields(message: Any) -> tuple[Any, ...]:
     values = (getattr(message, f.name) for f in dataclasses.fields(message))
     if isinstance(message, Pack):
         return message.payload, *((type(m), *fields(m)) for m in message.messages())
-    return tuple((type(v), *fields(v)) if isinstance(v, Message) else v for v in values)
+    return tuple(map(comparable, values))
+
+
+def comparable(value: Any) -> Any:
+    if isinstance(value, Message):
+        return type(value), *fields(value)
+    whole = isinstance(value, tuple) and not isinstance(value, ViewId)
+    return tuple(map(comparable, value)) if whole else value
 
 
 @given(messages)
@@ -206,6 +223,10 @@ def test_a_pack_that_is_cut_short_is_refused_or_shorter_and_one_without_its_payl
         (Missing, [1, 1, 2, 0]),  # parts of what there is not
         (Fetch, [1]),
         (Fetch, [PROCESSES, 1]),
+        (LadenCast, [1, 3, 1]),  # an attached message, cut short
+        (LadenCast, [1, 3, 1, 0, 0, 16, 4, 1, 1, 0, 5]),  # and its payload
+        (LadenCast, [1, PROCESSES, 1, 0, 0, 16, 0, 1, 1, 0, 5, 1, 1, 0, 5]),
+        (LadenCast, [0, 1, 1, 0]),
         (Passed, [1, 2]),
         (Passed, [1, 2, 12, 1, 1, 0, 0, 0]),  # an unknown kind
         (Passed, [1, 2, Passed.kind, 1, 1, 0, 0, 0]),  # passed on twice

@@ -1,0 +1,33 @@
+"""The alternatives to the daisy: on the same group layer, they survive what one group of it does."""
+
+import random
+from dataclasses import fields, replace
+
+from typing_extensions import override
+
+from testbed.experiment import Scenario
+from testbed.experiment.network import Network
+from testbed.fuzz.elements import Table
+from testbed.fuzz.profiles.members import MembersProfile
+from testbed.protocols.daisy import Daisy
+from testbed.protocols.flat import Flat
+
+TIMING = [field.name for field in fields(Flat.Settings)]
+
+
+class FlatProfile(MembersProfile):
+    """Draws as for the daisy, without what only groups of servers have."""
+
+    @override
+    def fitting(self, network: Network, rng: random.Random) -> Table:
+        drawn = super().fitting(network, rng)
+        return {key: value for key, value in drawn.items() if key in TIMING}
+
+    @override
+    def promised(self, scenario: Scenario) -> bool:
+        experiment = scenario.experiment
+        timing = {key: getattr(experiment.settings, key) for key in TIMING}
+        one_group = Daisy.Settings(levels=1, **timing)
+        return super().promised(
+            replace(scenario, experiment=replace(experiment, settings=one_group))
+        )
