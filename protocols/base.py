@@ -147,6 +147,8 @@ class Place:
     ``incarnation`` counts the restarts after a crash. A restarted process does not know how much it
     sent before the crash, so each incarnation has its own range of sequence numbers.
     ``groups`` are all groups of the system, each the set of its members; no two are equal.
+    ``domains`` are, for each process, the names of the communication domains that it is in, from the
+    innermost outwards; there are none if the network is not divided into domains.
     """
 
     me: int
@@ -155,6 +157,7 @@ class Place:
     rng: random.Random = field(default_factory=lambda: random.Random(0))
     incarnation: int = 0
     groups: tuple[frozenset[int], ...] = ()
+    domains: tuple[tuple[str, ...], ...] = ()
 
     @property
     def base(self) -> int:
@@ -238,8 +241,8 @@ class Protocol(ABC):
         return False
 
     @classmethod
-    def local_groups(cls, processes: int, settings: Any) -> tuple[frozenset[int], ...]:
-        """The local groups that it divides this number of processes into at the beginning, if any."""
+    def local_groups(cls, place: Place, settings: Any) -> tuple[frozenset[int], ...]:
+        """The local groups that it divides all processes into at the beginning, if any."""
         return ()
 
     @classmethod

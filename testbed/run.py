@@ -36,7 +36,7 @@ def prepare(scenario: Scenario, runs: Path, within: str = "", **manifest: Any) -
         engine=experiment.engine,
         protocol=experiment.protocol.name,
         seed=experiment.seed,
-        promises=promises_json(experiment, scenario.network.processes),
+        promises=promises_json(scenario),
         **manifest,
     )
     directory.save(scenario)

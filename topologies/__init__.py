@@ -7,11 +7,13 @@ do any IO.
     links         delay, bandwidth, queue and loss of every link
     overlays      hypercube and other graphs among processes
     groups        sets of processes that may overlap
+    domains       who shares a stub or transit domain
     routing       shortest-path trees, the same for simulator and switches
     figures       degrees, distances, connectivity
 """
 
 from .alt import decode_alt, encode_alt, read_alt, write_alt
+from .domains import domains
 from .errors import TopologyError
 from .figures import Figures, describe
 from .graph import Graph, Model
@@ -41,6 +43,7 @@ __all__ = [
     "decode_alt",
     "decode_itm",
     "describe",
+    "domains",
     "encode_alt",
     "group_graph",
     "has_cycle",

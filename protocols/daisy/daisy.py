@@ -74,7 +74,7 @@ from .matrices import Matrices
 from .server_group import ByOrigin
 from .split_merge import merge, split
 from .star import StarCasting
-from .tree import LEVEL, daisy
+from .tree import LEVEL, first_groups
 
 TICK = "tick"
 PATIENT = 10  # heartbeats after which a silenced group should have nothing in transit
@@ -130,6 +130,7 @@ class Daisy(Hierarchy):
     class Settings(Protocol.Settings):
         """Local groups of about ``group_size``; a process silent for ``patience_ms`` is suspected.
 
+        Processes are grouped by number, or by stub domain, and servers by transit domain (``groups``).
         A local group with more members than ``split_above`` is split; one with fewer than
         ``merge_below`` is merged with another, if that does not make it too large.
 
@@ -139,6 +140,7 @@ class Daisy(Hierarchy):
         """
 
         group_size: int = 4
+        groups: Literal["numbers", "domains"] = "numbers"
         levels: int = 2
         heartbeat_ms: float = 50
         patience_ms: float = 500
@@ -172,7 +174,7 @@ class Daisy(Hierarchy):
         super().__init__(place, settings)
         s = self.settings
         self.clock = place.base
-        self.tree = daisy(place.processes, s.group_size, s.levels, s.split_above is not None)
+        self.tree = first_groups(place, s)
         self.path = self.tree.path(self.me)
         self.timing = Timing(
             round(s.heartbeat_ms * NS_PER_MS),
@@ -247,8 +249,8 @@ class Daisy(Hierarchy):
 
     @classmethod
     @override
-    def local_groups(cls, processes: int, settings: Any) -> tuple[frozenset[int], ...]:
-        tree = daisy(processes, settings.group_size, settings.levels)
+    def local_groups(cls, place: Place, settings: Any) -> tuple[frozenset[int], ...]:
+        tree = first_groups(place, settings)
         return tuple(roster for number, roster in tree.rosters.items() if number < LEVEL)
 
     @override

@@ -1,10 +1,16 @@
-"""The groups at the beginning: processes in local groups, their servers in groups, and so on."""
+"""The groups at the beginning: processes in local groups, their servers in groups, and so on.
+
+Processes are grouped by number, or "according to the physical topology of the communication network"
+(footnote 5 of the paper): a stub domain is a local group, its servers are grouped by transit domain.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from ..base import Place
 
 T = TypeVar("T")
 
@@ -32,8 +38,25 @@ class GroupTree:
         return self.rosters[group], group
 
 
-def daisy(processes: int, group_size: int, levels: int, grows: bool = False) -> GroupTree:
-    """Local groups of consecutive processes, of about this size, and groups of their servers."""
+def first_groups(place: Place, s: Any) -> GroupTree:
+    """The groups at the beginning."""
+    if s.groups == "domains" and not place.domains:
+        raise ValueError("groups = 'domains' takes a topology with domains, such as transit-stub")
+    domains = place.domains if s.groups == "domains" else ()
+    return daisy(place.processes, s.group_size, s.levels, s.split_above is not None, domains)
+
+
+def daisy(
+    processes: int,
+    group_size: int,
+    levels: int,
+    grows: bool = False,
+    domains: Sequence[Sequence[str]] = (),
+) -> GroupTree:
+    """Local groups of consecutive processes, of about this size, and groups of their servers.
+
+    On the levels for which there are ``domains``, those who are in the same one are a group.
+    """
     members: dict[int, tuple[int, ...]] = {}
     rosters: dict[int, frozenset[int]] = {}
     current = [(p, frozenset({p})) for p in range(processes)]
@@ -41,7 +64,11 @@ def daisy(processes: int, group_size: int, levels: int, grows: bool = False) -> 
     branching = max(2.0, parts ** (1 / max(1, levels - 1)))
     level = 0
     for level in range(levels):
-        groups = cut(current, 1 if level == levels - 1 else parts)
+        top = level == levels - 1
+        if domains and not top and level < len(domains[0]):
+            groups = together(current, [domains[p][level] for p, _ in current])
+        else:
+            groups = cut(current, 1 if top else parts)
         current = []
         for number, group in enumerate(groups, LEVEL * level):
             roster = frozenset().union(*(below for _, below in group))
@@ -53,6 +80,14 @@ def daisy(processes: int, group_size: int, levels: int, grows: bool = False) -> 
             break
         parts = ceil(len(current) / branching - 1e-9)
     return GroupTree(members, rosters, level + 1)
+
+
+def together(things: Sequence[T], names: Sequence[str]) -> list[Sequence[T]]:
+    """Those with the same names, in the order in which these first appear."""
+    groups: dict[str, list[T]] = {}
+    for thing, name in zip(things, names, strict=True):
+        groups.setdefault(name, []).append(thing)
+    return [*groups.values()]
 
 
 def cut(things: Sequence[T], parts: int) -> list[Sequence[T]]:

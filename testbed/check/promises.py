@@ -8,15 +8,16 @@ from typing import Any
 
 from testbed.check.verdict import Promises
 from testbed.errors import UserError
-from testbed.experiment import Experiment
+from testbed.experiment import Scenario
 from testbed.protocols import PROTOCOLS
 from testbed.protocols.broken import BROKEN
 from testbed.runs.directory import RunDirectory
 
 
-def promises_json(experiment: Experiment, processes: int) -> dict[str, Any]:
-    """What an experiment's protocol promises, for the manifest."""
-    groups = experiment.protocol.local_groups(processes, experiment.settings)
+def promises_json(scenario: Scenario) -> dict[str, Any]:
+    """What the protocol of a scenario promises, for the manifest."""
+    experiment = scenario.experiment
+    groups = experiment.protocol.local_groups(scenario.place(0), experiment.settings)
     return {
         "optimistic": experiment.protocol.optimistic,
         "local_groups": [sorted(group) for group in groups],

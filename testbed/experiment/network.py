@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import networkx as nx
@@ -12,7 +13,7 @@ import networkx as nx
 from testbed.errors import UserError
 from testbed.experiment import Experiment
 from testbed.experiment.seeds import stream
-from testbed.topologies import Groups
+from testbed.topologies import Groups, domains
 from testbed.topologies.channels import ExponentialChannels
 
 
@@ -28,6 +29,11 @@ class Network:
     def processes(self) -> int:
         """One process on every node."""
         return self.graph.number_of_nodes()
+
+    @cached_property
+    def domains(self) -> tuple[tuple[str, ...], ...]:
+        """The communication domains of each node, if the graph has domains."""
+        return domains(self.graph)
 
     def neighbours(self, node: int) -> tuple[int, ...]:
         """A node's neighbours in the overlay."""

@@ -66,18 +66,23 @@ class Scenario:
                 experiment.workload.duration,
             )
 
-    def process(self, me: int, incarnation: int = 0) -> Protocol:
-        """A process at its beginning, on a reliable channel if the experiment has one."""
-        experiment, network = self.experiment, self.network
+    def place(self, me: int, incarnation: int = 0) -> Place:
+        """All that a process knows of the system at its beginning."""
+        network = self.network
         name = ("node", me, incarnation) if incarnation else ("node", me)
-        place = Place(
+        return Place(
             me,
             network.processes,
             network.neighbours(me),
-            stream(experiment.seed, *name),
+            stream(self.experiment.seed, *name),
             incarnation,
             tuple(network.groups.values()),
+            network.domains,
         )
+
+    def process(self, me: int, incarnation: int = 0) -> Protocol:
+        """A process at its beginning, on a reliable channel if the experiment has one."""
+        experiment, place = self.experiment, self.place(me, incarnation)
         with told_as(experiment, "protocol"):
             protocol = experiment.protocol(place, experiment.settings)
         return protocol if experiment.channel is None else Reliable(protocol, experiment.channel)

@@ -1,6 +1,7 @@
 """The judges of the daisy's claims, on made-up numbers; and the formula of section 3.3."""
 
 from argparse import Namespace
+from itertools import chain
 from math import isnan, sqrt
 from typing import Any
 
@@ -38,7 +39,7 @@ from scripts.reproductions.baldoni.points import (
     experiment,
     formula,
     group_size,
-    points,
+    parts,
 )
 from testbed.protocols.daisy.tree import daisy
 from tests.scripts.judged import edge, hold_against
@@ -76,7 +77,7 @@ def good(point: Point) -> Measured:
     return Measured(**{figure: seeds(value) for figure, value in figures.items()})
 
 
-GOOD = {point: good(point) for point in points([8, 64, LARGE])}
+GOOD = {point: good(point) for part in parts([8, 64, LARGE]).values() for point in part}
 REVERSED = {
     point: Measured(*(tuple(10_000 / value for value in values) for values in measured))._replace(
         formula=measured.formula, vector=measured.vector
@@ -164,7 +165,7 @@ def test_the_formula_is_of_the_messages_that_a_run_sends() -> None:
 
 
 def test_every_point_is_an_experiment() -> None:
-    for point in points([8, 16]):
+    for point in chain(*parts([8, 16]).values()):
         made = experiment(point, 3, OPTIONS)
         assert made.seed == 3
         assert (made.protocol.name in ALTERNATIVES) == (point.name in ALTERNATIVES)

@@ -4,13 +4,13 @@ Two points are compared seed by seed, with the same sends. A claim holds if the 
 it compares is on its side, and does not if it is on the other; else the measurements decide nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from math import inf, log, sqrt
 from statistics import fmean, linear_regression, stdev
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from scripts.reproductions import Claim, Finding, curried
+from scripts.reproductions import Claim, Finding, Key, curried
 from scripts.reproductions.baldoni.points import (
     ALL,
     ALTERNATIVES,
@@ -72,7 +72,7 @@ def shown(values: Sequence[float]) -> str:
     return f"{fmean(values):,.3g} ± {(interval.high - interval.low) / 2:.2g}"
 
 
-def less(found: Found, figure: str, one: Point, *others: Point) -> bool | None:
+def less(found: Mapping[Key, Any], figure: str, one: Key, *others: Key) -> bool | None:
     """Whether a figure of one point is less than those of others."""
     values = [getattr(found[point], figure) for point in (one, *others)]
     ahead = ([y - x for x, y in zip(values[0], more, strict=True)] for more in values[1:])
@@ -80,7 +80,7 @@ def less(found: Found, figure: str, one: Point, *others: Point) -> bool | None:
 
 
 @curried
-def is_less(found: Found, figure: str, one: Point, *others: Point) -> Finding:
+def is_less(found: Mapping[Key, Any], figure: str, one: Key, *others: Key) -> Finding:
     """A figure of one point is less than those of others."""
     first, *rest = (shown(getattr(found[point], figure)) for point in (one, *others))
     return Finding(f"{first} against {', '.join(rest)}", less(found, figure, one, *others))
@@ -174,7 +174,7 @@ def similar_delays(found: Found) -> Finding:
     return Finding(f"{delays} ms", answer)
 
 
-CLAIMS: tuple[Claim[Found], ...] = (
+CLAIMS: tuple[Claim[Any], ...] = (
     *(
         Claim(("2.3", f"a. waiting takes longer than the daisy, {load}/s"),
               is_less("delay", loaded(SAFE, load), loaded(WAIT, load)))

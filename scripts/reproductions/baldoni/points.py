@@ -70,17 +70,19 @@ class Measured(NamedTuple):
 Found = dict[Point, Measured]
 
 
-def points(sizes: list[int]) -> list[Point]:
-    """All points."""
+def parts(sizes: list[int]) -> dict[str, list[Point]]:
+    """The points of each part of the reproduction."""
     loaded = [(name, load) for name in (PLAIN, SAFE, *ALTERNATIVES) for load in LOADS]
-    every = [
-        *(Point(name, nodes) for name in CURVES for nodes in sizes),
-        *(Point(name, VARIED) for name in VARIANTS),
-        *(Point(SAFE, VARIED, group_size=size) for size in GROUP_SIZES),
-        *(Point(name, nodes) for name in (SAFE, *ALTERNATIVES) for nodes in BROADCAST_TO),
-        *(Point(name, LOADED, load) for name, load in loaded),
-    ]
-    return list(dict.fromkeys(every))
+    alone = [(name, nodes) for name in (SAFE, *ALTERNATIVES) for nodes in BROADCAST_TO]
+    return {
+        "curves": [Point(name, nodes) for name in CURVES for nodes in sizes],
+        "optimisations": [Point(name, VARIED) for name in VARIANTS],
+        "group-sizes": [Point(SAFE, VARIED, group_size=size) for size in GROUP_SIZES],
+        "alternatives": [
+            *(Point(name, LOADED, load) for name, load in loaded),
+            *(Point(name, nodes) for name, nodes in alone),
+        ],
+    }
 
 
 def experiment(point: Point, seed: int, options: Namespace) -> Experiment:
