@@ -84,7 +84,9 @@ class Reporting:
         if group.view is None or group.seeking:
             return
         if report.view > group.view.id:
-            yield from self.say_view(sender)  # the answer is the newer view
+            yield from self.say_view(sender)  # the answer is the newer view,
+            if now >= group.change.behind_until:  # or to a proposal that is great enough
+                yield from group.change.hear(report.promised)
             return
         if report.view < group.view.id:
             proposal = group.change.proposal

@@ -32,6 +32,8 @@ class Assembly:
         known = self.incoming.get(key)
         if known is None or known.view != part.view:
             known = Incoming(part.view, {}, part.count, now)
+        if part.index in known.parts:
+            return None  # nothing new: the others are asked for as if it had not come
         known.parts[part.index] = part.data
         self.incoming[key] = known._replace(at=now)
         if len(known.parts) < part.count:

@@ -37,6 +37,21 @@ def test_a_broadcast_waits_for_what_it_comes_after() -> None:
     assert not c.hold(first, A)
 
 
+def test_of_many_that_a_member_lacks_those_are_sent_again_that_it_can_deliver_first() -> None:
+    a, b = casting(A), casting(B)
+    for number in range(40):  # each of A follows one of C
+        before = cast_from(C, number, 0, number + 1)
+        a.hold(before, C)
+        assert a.next() == (before, False)
+        a.send(cast_from(A, number + 1, 0, number + 1), now=0)
+    a.note_vector(B, (0, 0, 0))
+    late = a.missing(B, now=10, pause=10, leads=True)
+    assert len(late) == 32
+    for caster, cast in late:
+        b.hold(cast, caster)
+        assert b.next() == (cast, False)
+
+
 def test_a_broadcast_that_was_seen_before_is_said_to_be_and_counts_as_delivered() -> None:
     c = casting(C)
     c.kept.see([cast_from(A, 1, 0, 0).id])

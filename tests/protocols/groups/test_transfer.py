@@ -49,6 +49,14 @@ def test_parts_that_are_lost_are_asked_for_again_after_a_while() -> None:
     assert asked(assembly, 100) == []
 
 
+def test_a_part_that_comes_again_does_not_delay_that_the_others_are_asked_for() -> None:
+    parts = in_parts(bytes(3000))
+    assembly = Assembly()
+    for now in range(PAUSE):  # the first answers every Flush
+        assembly.add(parts[0], B, now)
+    assert asked(assembly, PAUSE) == [(B, (1, 2))]
+
+
 def test_what_is_asked_for_names_the_view_and_what_it_is() -> None:
     assembly = Assembly()
     assembly.add(in_parts(bytes(3000), what=INSTALL)[1], C, 0)
