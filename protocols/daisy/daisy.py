@@ -5,10 +5,11 @@ Baldoni, Friedman & van Renesse, "The Hierarchical Daisy Architecture for Causal
     3.1    local groups and groups of servers (Fig. 3)    ``tree``, ``hierarchy``
            what the group communication system does       ``groups``: views, causal broadcast, stability
            relaying between groups                        ``relay``
-           groups that split and merge (Fig. 4)           ``split_merge``, ``Daisy._reshape``
+           groups that split and merge (Fig. 4)           ``split_merge``
     3.1.1  stability within and across groups             ``groups.stability``, ``Relaying.may_release``
-    3.1.2  a server fails                                 ``Hierarchy._climb``, ``groups.view_change``
+    3.1.2  a server fails                                 ``Hierarchy.climb``, ``groups.view_change``
     3.2    more levels (Fig. 5)                           ``tree``, ``hierarchy``
+           another daisy, hyper-servers at run time       ``levels``, ``split_merge.Reshaping``
     3.3    packing of messages                            ``groups.packing``
     3.4    1. early relaying                              ``early_relay``, ``server_group``
            2. to the recipients only                      ``matrices``
@@ -36,7 +37,7 @@ be delivered without their causal past. So may what the last member of a local g
 leaves just when another group merges with its own, and comes back.
 """
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import partial
@@ -59,25 +60,24 @@ from ..base import (
     SetTimer,
     Transition,
 )
-from ..groups.agreed import Reshape
 from ..groups.casting import Casting, Way
 from ..groups.detector import Timing
 from ..groups.group import Group
-from ..groups.messages import Cast, Expelled
+from ..groups.messages import Cast, Expelled, Join
 from ..groups.packing import MESSAGES
 from ..groups.states import TRANSITIONS
 from ..groups.view import FIRST, Member, View, ViewId
 from ..wire import Message, MessageId
 from .early_relay import EarlyRelaying
 from .hierarchy import BACKING_BITS, Hierarchy
+from .levels import ADDED, REMOVED, Levels
 from .matrices import Matrices
+from .path import Path
 from .server_group import ByOrigin
-from .split_merge import merge, split
 from .star import StarCasting
 from .tree import LEVEL, first_groups
 
 TICK = "tick"
-PATIENT = 10  # heartbeats after which a silenced group should have nothing in transit
 
 
 class Daisy(Hierarchy):
@@ -88,8 +88,8 @@ class Daisy(Hierarchy):
     wire_id: ClassVar[int] = 9
     takes_subsets: ClassVar[bool] = True
     rests: ClassVar[bool] = False
-    transitions: ClassVar[tuple[Transition, ...]] = TRANSITIONS
-    messages: ClassVar[tuple[type[Message], ...]] = MESSAGES
+    transitions: ClassVar[tuple[Transition, ...]] = (*TRANSITIONS, ADDED, REMOVED)
+    messages: ClassVar[tuple[type[Message], ...]] = (*MESSAGES, Path)
     figures: ClassVar[tuple[Figure, ...]] = (
         Ratio(
             "broadcasts_per_message", "broadcasts per message", of="broadcasts", per="multicasts"
@@ -132,7 +132,8 @@ class Daisy(Hierarchy):
 
         Processes are grouped by number, or by stub domain, and servers by transit domain (``groups``).
         A local group with more members than ``split_above`` is split; one with fewer than
-        ``merge_below`` is merged with another, if that does not make it too large.
+        ``merge_below`` is merged with another, if that does not make it too large. With
+        ``max_levels``, groups of servers are split too, and levels added, as many as that.
 
         The paper's optimisations: servers relay ``early``, before a message is deliverable to them;
         ``inside`` a group messages go to "all", or to "recipients" only, where they survive
@@ -153,6 +154,7 @@ class Daisy(Hierarchy):
         resilience: int = 1
         split_above: int | None = None
         merge_below: int = 0
+        max_levels: int = 0
 
         def __post_init__(self) -> None:
             if self.group_size < 1 or not 1 <= self.levels <= 8:
@@ -161,9 +163,19 @@ class Daisy(Hierarchy):
             if reshapes and (self.levels < 2 or not self.safe or (self.split_above or 2) < 2):
                 raise ValueError("to split above 2 or more, or to merge, takes levels and safe")
             if reshapes and self.inside != "all":
-                raise ValueError("only groups in which all get every message are split or merged")
+                raise ValueError(
+                    "groups are split or merged only with inside = 'all': else the server of a new "
+                    "group may lack messages that it has to relay (3.1.2)"
+                )
+            if self.max_levels and not (self.split_above and self.levels <= self.max_levels <= 8):
+                raise ValueError(
+                    "max_levels is at least levels and at most 8, and takes split_above"
+                )
             if self.early and (self.levels != 2 or self.safe or self.inside != "all"):
-                raise ValueError("early takes two levels, safe = false, and inside = 'all'")
+                raise ValueError(
+                    "early takes two levels, safe = false, and inside = 'all': a message carries a "
+                    "vector for each group on its way (3.4), of which its sender knows only these"
+                )
             if self.inside == "recipients" and (not self.safe or self.resilience < 0):
                 raise ValueError("inside = 'recipients' takes safe, and a resilience of 0 or more")
             times = (0, self.heartbeat_ms, self.patience_ms, self.grace_ms, self.forget_ms)
@@ -186,13 +198,18 @@ class Daisy(Hierarchy):
         if s.early:
             self.relaying = EarlyRelaying(self)
         self.seen: dict[tuple[int, int], int] = {}  # delivered to the application
-        self.reshape_from = 0
         self.returning = False
-        self.talk: Counter[tuple[int, int]] = Counter()  # messages between two local members
-        self.up = [deque() for _ in self.path]
-        self.down = [deque() for _ in self.path]
-        self.noted = [ViewId()] * len(self.path)
+        most = max(len(self.path), s.max_levels)
+        self.up = [deque() for _ in range(most)]
+        self.down = [deque() for _ in range(most)]
+        self.noted = [ViewId()] * most
+        self.levels = self._levels()
         self._begin()
+
+    def _levels(self) -> Levels | None:
+        """What this process knows of the levels above at the beginning, if they may change."""
+        rosters = (self.tree.rosters[number] for number in self.path)
+        return Levels(self, rosters) if self.settings.max_levels else None
 
     def _begin(self) -> None:
         """Create the groups that this process is a member of at the beginning; none after a crash."""
@@ -219,12 +236,16 @@ class Daisy(Hierarchy):
 
     def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
         number = self.path[level]
-        others = [
-            m._replace(backing=0, roster=m.roster - me.roster)
-            for m in self._first_view(number).members
-            if m.roster - me.roster
-        ]
-        candidates = sorted(self.tree.rosters[number])
+        if self.levels is not None and (level or number not in self.tree.rosters):
+            others = self.levels.others(level, me.roster)
+            candidates = sorted(self.levels.rosters[level])
+        else:
+            others = tuple(
+                m._replace(backing=0, roster=m.roster - me.roster)
+                for m in self._first_view(number).members
+                if m.roster - me.roster
+            )
+            candidates = sorted(self.tree.rosters[number])
         way: Way = Casting
         if self.settings.inside == "recipients":
             top = level + 1 == len(self.path)
@@ -235,8 +256,10 @@ class Daisy(Hierarchy):
             way = ByOrigin
         group = Group(number, me, self.timing, candidates, way, view, now, others)
         if level == 0:
-            group.gather = self._gather
+            group.gather = self.gather
             group.is_needed_elsewhere = self.is_needed_above
+        if self.levels is not None:
+            group.belongs = partial(self.levels.belongs, level)
         group.relayers = partial(self.relayers, level)
         group.admission.hasty = level > 0  # others have had ``grace`` to take their servers' place
         if not self.settings.early:
@@ -252,6 +275,12 @@ class Daisy(Hierarchy):
     def local_groups(cls, place: Place, settings: Any) -> tuple[frozenset[int], ...]:
         tree = first_groups(place, settings)
         return tuple(roster for number, roster in tree.rosters.items() if number < LEVEL)
+
+    @override
+    def _follow(self) -> None:
+        self.path = (self.local.number, *self.path[1:])
+        if self.levels is not None:
+            self.levels.follow()
 
     @override
     def busy(self) -> bool:
@@ -271,9 +300,16 @@ class Daisy(Hierarchy):
     def _receive(self, message: Message, sender: int, now: int) -> Effects:
         for level, group in enumerate(self.groups):
             if group.number == message.group:
-                yield from self.translate(level, group.receive(message, sender, now), now)
+                if self.levels is not None and isinstance(message, Path):
+                    yield from self.levels.on_path(message, sender, now)
+                else:
+                    yield from self.translate(level, group.receive(message, sender, now), now)
+                if self.levels is not None and isinstance(message, Join):
+                    yield from self.levels.guide(level, message, sender)
                 yield from self._advance(now)
                 return
+        if self.levels is not None:
+            yield from self.levels.on_stray(message)
         yield from self._of_another_group(message, sender, now)
         yield from self._advance(now)
 
@@ -294,13 +330,15 @@ class Daisy(Hierarchy):
         if timer == TICK:
             self._return(now)
             yield from self._repeat_goodbyes(now)
-            yield from self._reshape(now)
+            yield from self.reshaping.reshape(now)
             for level, group in enumerate(list(self.groups)):
                 if group not in self.groups:
                     continue
                 self.look_around(level, now)
                 ticks = group.tick(now, self._may_release(level, now))
                 yield from self.translate(level, ticks, now)
+            if self.levels is not None:
+                yield from self.levels.tell(now)
             kept = [group.kept for group in self.groups]
             yield Count("buffered_messages", sum(len(k.history) + len(k.archive) for k in kept))
             yield Count("buffered_bytes", sum(k.size() for k in kept))
@@ -329,73 +367,26 @@ class Daisy(Hierarchy):
         yield from ()
 
     def _return(self, now: int) -> None:
-        """Ask to be admitted to the group in which this process first was."""
+        """Ask to be admitted to the group in which this process first was.
+
+        If levels grow, and others may not have its last messages yet, to the one in which it last was:
+        what it sends next must not come to them by a shorter way.
+        """
         if self.returning and self.local.out:
             self.returning = False
-            self.path = self.tree.path(self.me)
+            kept = any(name.source == self.me for name in self.local.kept.archive)
+            if self.levels is None or not kept:
+                self.path = self.tree.path(self.me)
+                self.levels = self._levels()
             backing = self.local.me.backing + 1
             self.groups = [self._group(0, self.local.me._replace(backing=backing), now=now)]
 
     def _hand_up(self, cast: Cast) -> Effects:
         """Deliver to the application what is for this process and has not been here before."""
         self.time = max(self.time, cast.time)
-        self.talk.update((cast.source, p) for p in cast.dests or ())
         stream = cast.source, cast.seq >> SEQUENCE_BITS
         if cast.is_for((self.me,)) and cast.seq > self.seen.get(stream, -1):
             self.seen[stream] = cast.seq
             yield Count("datagrams", self.datagrams)
             self.datagrams = 0
             yield Deliver(cast)
-
-    def _reshape(self, now: int) -> Effects:
-        """As server, keep the local group's size in bounds: silence it, then split or merge it."""
-        local = self.local
-        if not local.is_server or local.frozen or local.seeking or len(self.groups) < 2:
-            return
-        above = self.groups[1].view
-        if above is None or not self.groups[1].open or self.groups[1].me not in above.members:
-            return
-        if not (self.groups[1].may_relay(now) and self.groups[1].is_calm(now)):
-            return
-        plan = self._plan(above, now) if now >= self.reshape_from else None
-        if plan is not None:
-            yield from local.hush(now)
-            local.change.reshape = None if local.history else plan
-            if now - self.reshape_from > PATIENT * self.timing.heartbeat:  # another group tries too
-                self.reshape_from = now + round(self._pause() * self.timing.heartbeat)
-        elif now >= self.reshape_from:
-            self.reshape_from = now
-
-    def _plan(self, above: View, now: int) -> Reshape | None:
-        view, s = self.local.view, self.settings
-        assert view is not None
-        since = self.groups[1].detector.away_since
-        absent = [since.get(p, now) for m in above.absent for p in m.roster]
-        if s.split_above is not None and len(view.members) > s.split_above:
-            return split(view, above, self.talk)
-        if any(now - left < self.timing.grace for left in absent):
-            return None  # a group of unknown size will soon have a new server, unless it crashed
-        if len(view.members) < s.merge_below:
-            most = s.split_above or 2 * s.group_size
-            return merge(self.local.number, view, above, most)
-        return None
-
-    def _pause(self) -> float:
-        return self.place.rng.uniform(PATIENT, 4 * PATIENT)
-
-    def _recorded(self, now: int) -> list[Cast] | None:
-        """What is in transit from above to the local group; nothing, if that is the only group."""
-        return [] if len(self.path) == 1 else self._gather(self.me, now)
-
-    def _gather(self, process: int, now: int) -> list[Cast] | None:
-        """What is in transit from above to the local group, or to a process that joins it."""
-        if not self.local.is_server or len(self.groups) < 2:
-            return None
-        above, roster = self.groups[1], self.roster(0) | {process}
-        if above.seeking or above.casting is None or not above.may_relay(now):
-            return None
-        if not above.casting.complete():
-            return None
-        kept = (*above.kept.archived(), *above.history.values())
-        casts = (self.known_above(0, cast) for cast in kept)
-        return [c for c in casts if c.is_for(roster) and above.is_everywhere(c.id)]

@@ -19,9 +19,12 @@ from ..base import Deliver, Effects, Hold, Place, Protocol, Send
 from ..groups.group import Group
 from ..groups.messages import Cast, Leave
 from ..groups.packing import Pack, packed
+from ..groups.states import OUT, SEEKING
 from ..groups.view import Member, View, ViewId
 from ..wire import Message
+from .levels import Levels
 from .relay import Relaying
+from .split_merge import Reshaping
 from .tree import GroupTree
 
 BACKING_BITS = 20  # for the times that a server rejoins with the same view below
@@ -31,6 +34,7 @@ class Hierarchy(Protocol):
     """A process's groups, from its local group upwards, and what is in transit between them."""
 
     tree: GroupTree
+    levels: Levels | None = None  # if they are added and removed
 
     def __init__(self, place: Place, settings: Any = None) -> None:
         super().__init__(place, settings)
@@ -41,7 +45,7 @@ class Hierarchy(Protocol):
         self.up: list[deque[Cast]] = []  # from this level
         self.down: list[deque[Cast]] = []  # to this level
         self.noted: list[ViewId] = []
-        self.relaying = Relaying(self)
+        self.relaying, self.reshaping = Relaying(self), Reshaping(self)
         self.goodbyes: dict[int, tuple[Send, int]] = {}  # by group, and until when to repeat it
         self.datagrams = 0  # that were sent and not counted yet
         self.handing_up = False  # whether the application is being given a message
@@ -51,12 +55,12 @@ class Hierarchy(Protocol):
         """A new group of this process."""
 
     @abstractmethod
-    def _hand_up(self, cast: Cast) -> Effects:
-        """Handle a message that the local group has delivered."""
+    def _follow(self) -> None:
+        """Note that a group of this process has become, or joined, another."""
 
     @abstractmethod
-    def _recorded(self, now: int) -> list[Cast] | None:
-        """What the group above keeps for the local group; None if that is not known now."""
+    def _hand_up(self, cast: Cast) -> Effects:
+        """Handle a message that the local group has delivered."""
 
     @abstractmethod
     def _receive(self, message: Message, sender: int, now: int) -> Effects:
@@ -97,6 +101,7 @@ class Hierarchy(Protocol):
             cast = effect.message
             assert isinstance(cast, Cast)
             self.relaying.note(level, cast)
+            self.reshaping.note(level, cast)
             if level == 0:
                 self.handing_up = True
                 yield from self._hand_up(cast)
@@ -130,8 +135,8 @@ class Hierarchy(Protocol):
                 return
 
     def _advance_once(self, now: int) -> Effects:
-        self.path = (self.local.number, *self.path[1:])
-        yield from self._climb(now)
+        self._follow()
+        yield from self.climb(now)
         for level, group in enumerate(self.groups):
             if group.view is not None and group.view.id != self.noted[level]:
                 self._renew(level, group.view.id)
@@ -161,7 +166,7 @@ class Hierarchy(Protocol):
                 self.up[lower] = deque(filter(leaves, casts))
                 self.down[lower] = deque(c for c in above.history.values() if c.is_for(roster))
 
-    def _climb(self, now: int) -> Effects:
+    def climb(self, now: int) -> Effects:
         """Join the group above as server; leave it otherwise."""
         for level, group in enumerate(self.groups):
             last = level + 1 == len(self.groups)
@@ -169,14 +174,14 @@ class Hierarchy(Protocol):
                 left = self._left(group)
                 for above in self.groups[level + 1 :]:
                     yield from self._farewell(above, left, now)
-                del self.groups[level + 1 :]
-                self.noted[level + 1 :] = [ViewId()] * (len(self.path) - level - 1)
+                self.cut(level + 1)
                 return
             if not group.is_server or level + 1 == len(self.path) or group.view is None:
                 continue
             backing = group.view.id.number << BACKING_BITS
-            roster = self._answers_for(level)
-            me = Member(self.me, backing, roster, group.number, group.missing() & roster)
+            roster = self._answers_for(level, now)
+            away = group.missing() | (group.given if self.levels is not None else frozenset())
+            me = Member(self.me, backing, roster, group.number, away & roster)
             if not last:
                 above = self.groups[level + 1]
                 changed = above.me.backing < backing or above.me[2:] != me[2:]
@@ -190,9 +195,23 @@ class Hierarchy(Protocol):
                 self.down[level].clear()
                 self.relaying.waiting[level] = now
 
-    def _answers_for(self, level: int) -> frozenset[int]:
-        """A group's members, and those split off for which no other member answers yet."""
+    def cut(self, level: int) -> None:
+        """Forget the groups from a level on."""
+        del self.groups[level:]
+        self.noted[level:] = [ViewId()] * len(self.noted[level:])
+
+    def is_member(self, level: int) -> bool:
+        """Whether this process is a member at a level now."""
+        return level < len(self.groups) and self.groups[level].state not in (SEEKING, OUT)
+
+    def _answers_for(self, level: int, now: int) -> frozenset[int]:
+        """A group's members, and those split off for which no other member answers yet.
+
+        If the group above was split too, this process may not see there that another answers.
+        """
         group = self.groups[level]
+        if self.levels is not None and now - group.given_at > 3 * group.timing.grace:
+            group.given = frozenset()
         if group.given and level + 1 < len(self.groups):
             view = self.groups[level + 1].view
             others = () if view is None else (m for m in view.members if m.process != self.me)
@@ -258,3 +277,20 @@ class Hierarchy(Protocol):
             outside = view.away.union(above.detector.outside_since) - self.roster(level)
             group.reporting.learn_above(view.processes, now)
             group.detector.learn_outside(outside, now)
+
+    def _recorded(self, now: int) -> list[Cast] | None:
+        """What is in transit from above to the local group; nothing, if that is the only group."""
+        return [] if len(self.path) == 1 else self.gather(self.me, now)
+
+    def gather(self, process: int, now: int) -> list[Cast] | None:
+        """What is in transit from above to the local group, or to a process that joins it."""
+        if not self.local.is_server or len(self.groups) < 2:
+            return None
+        above, roster = self.groups[1], self.roster(0) | {process}
+        if above.seeking or above.casting is None or not above.may_relay(now):
+            return None
+        if not above.casting.complete():
+            return None
+        kept = (*above.kept.archived(), *above.history.values())
+        casts = (self.known_above(0, cast) for cast in kept)
+        return [c for c in casts if c.is_for(roster) and above.is_everywhere(c.id)]

@@ -34,11 +34,14 @@ class Relaying:
         return cast
 
     def leaves(self, level: int, cast: Cast) -> bool:
-        """Whether a message has destinations outside a group."""
+        """Whether a message has destinations outside a group.
+
+        Where groups of servers are split, who is away may have come back below another group.
+        """
         view = self.daisy.groups[level].view
         if view is None or level + 1 == len(self.daisy.path):
             return False
-        return cast.leaves(view.present)
+        return cast.leaves(view.present - view.away if self.daisy.levels else view.present)
 
     def note(self, level: int, cast: Cast) -> None:
         """Queue what a group has delivered for the groups above and below."""

@@ -1,19 +1,112 @@
-"""How a local group is split in two, and which groups are merged."""
+"""How a group is split in two, which local groups are merged, and when.
 
+As server of a group whose size is out of bounds, a process silences the group until nothing is in
+transit in it, and then has it split, or merged with another, in a view change.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
+from ..base import Effects
 from ..groups.agreed import Reshape
+from ..groups.group import Group
+from ..groups.messages import Cast
 from ..groups.view import Member, View
 from .tree import LEVEL
 
+if TYPE_CHECKING:
+    from .hierarchy import Hierarchy
+
 Talk = Mapping[tuple[int, int], int]
+PATIENT = 10  # heartbeats after which a silenced group should have nothing in transit
 
 
-def split(local: View, above: View, talk: Talk) -> Reshape:
+class Reshaping:
+    """Keeps the sizes of the groups that a process serves in bounds."""
+
+    def __init__(self, daisy: Hierarchy) -> None:
+        self.daisy = daisy
+        self.talk: dict[int, Counter[tuple[int, int]]] = {}  # messages between two, by level
+        self.begins: dict[int, int] = {}  # by level, when it may begin, or has begun
+
+    def note(self, level: int, cast: Cast) -> None:
+        """Note between whom a message travels, at a level whose groups may be split."""
+        if level == 0 or self.daisy.levels is not None:
+            talk = self.talk.setdefault(level, Counter())
+            talk.update((cast.source, p) for p in cast.dests or ())
+
+    def reshape(self, now: int) -> Effects:
+        """As server, keep the sizes of groups in bounds: silence one, then split or merge it."""
+        for level, group in enumerate(list(self.daisy.groups)):
+            if not group.is_server or group.frozen or group.seeking:
+                return
+            if level and self.daisy.levels is None:
+                return
+            if level + 1 < len(self.daisy.groups):
+                yield from self._reshape(level, group, now)
+            elif self.daisy.levels is not None:
+                yield from self._add_level(group, now)
+
+    def _add_level(self, group: Group, now: int) -> Effects:
+        daisy, s = self.daisy, self.daisy.settings
+        assert group.view is not None
+        assert daisy.levels is not None
+        is_top = len(daisy.path) == len(daisy.groups) < s.max_levels
+        is_due = is_top and len(group.view.members) > s.split_above
+        if is_due and group.may_relay(now) and group.is_calm(now):
+            yield from daisy.levels.add(now)
+
+    def _reshape(self, level: int, group: Group, now: int) -> Effects:
+        daisy, above = self.daisy, self.daisy.groups[level + 1]
+        if above.view is None or not above.open or above.me not in above.view.members:
+            return
+        if not (above.may_relay(now) and above.is_calm(now)):
+            return
+        begins, heartbeat = self.begins.get(level, 0), group.timing.heartbeat
+        plan = self._plan(level, group, above, now) if now >= begins else None
+        if plan is not None:
+            yield from group.hush(now)
+            group.change.reshape = None if group.history else plan
+            if now - begins > PATIENT * heartbeat:  # another group tries too
+                pause = daisy.place.rng.uniform(PATIENT, 4 * PATIENT)
+                self.begins[level] = now + round(pause * heartbeat)
+        elif now >= begins:
+            self.begins[level] = now
+            yield from self._remove_level(level, group, above)
+
+    def _plan(self, level: int, group: Group, above: Group, now: int) -> Reshape | None:
+        view, s = group.view, self.daisy.settings
+        assert view is not None
+        assert above.view is not None
+        if s.split_above is not None and len(view.members) > s.split_above:
+            return split(level, view, above.view, self.talk.get(level, {}))
+        since = above.detector.away_since
+        absent = [since.get(p, now) for m in above.view.absent for p in m.roster]
+        if any(now - left < group.timing.grace for left in absent):
+            return None  # a group of unknown size will soon have a new server, unless it crashed
+        if level == 0 and len(view.members) < s.merge_below:
+            return merge(group.number, view, above.view, s.split_above or 2 * s.group_size)
+        return None
+
+    def _remove_level(self, level: int, group: Group, above: Group) -> Effects:
+        """Give up a level that was added, if only this process is left there."""
+        daisy = self.daisy
+        if daisy.levels is None or level + 2 < len(daisy.path) or group.given:
+            return
+        alone = above.view is not None and len(above.view.members) == 1 and not above.view.absent
+        if alone and len(daisy.path) > daisy.tree.levels and not above.kept.size():
+            yield from daisy.levels.remove()
+
+
+def split(level: int, view: View, above: View, talk: Talk) -> Reshape:
     """Make half of the members a group with a number that the group above does not know."""
-    go = parting(local.members, talk)
+    go = parting(view.members, talk)
     used = {m.of for m in (*above.members, *above.absent)}
-    free = (LEVEL // 2 + (go[0].process + i) % (LEVEL // 2) for i in range(LEVEL // 2))
+    half = LEVEL // 2
+    free = (LEVEL * level + half + (go[0].process + i) % half for i in range(half))
     return Reshape(next(number for number in free if number not in used), go)
 
 
@@ -22,8 +115,8 @@ def parting(members: tuple[Member, ...], talk: Talk) -> tuple[Member, ...]:
     stay, go = [members[0]], list(members[1:])
 
     def heard(member: Member) -> int:
-        p = member.process
-        return sum(talk.get((p, s.process), 0) + talk.get((s.process, p), 0) for s in stay)
+        pairs = [(p, q) for s in stay for p in member.roster for q in s.roster]
+        return sum(talk.get((p, q), 0) + talk.get((q, p), 0) for p, q in pairs)
 
     while len(stay) < len(members) - len(members) // 2:
         best = max(go, key=heard)

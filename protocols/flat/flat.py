@@ -31,7 +31,7 @@ from ..groups.casting import Way
 from ..groups.detector import Timing
 from ..groups.group import Group
 from ..groups.messages import Cast
-from ..groups.passed import MESSAGES
+from ..groups.passed import KINDS, Passed
 from ..groups.states import SILENT, TRANSITIONS
 from ..groups.view import FIRST, Member, View, ViewId
 from ..wire import Message
@@ -48,7 +48,7 @@ class Flat(Protocol):
     transitions: ClassVar[tuple[Transition, ...]] = tuple(
         row for row in TRANSITIONS if SILENT not in row and row.event not in ("split", "move")
     )
-    messages: ClassVar[tuple[type[Message], ...]] = MESSAGES
+    messages: ClassVar[tuple[type[Message], ...]] = (*KINDS, Passed)
     figures: ClassVar[tuple[Figure, ...]] = Daisy.figures
     way: ClassVar[Way]
 

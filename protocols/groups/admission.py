@@ -82,6 +82,11 @@ class Admission:
             yield group.go("go-on")
             group.detector.forsake(now)
             return
+        yield from self.found(now)
+
+    def found(self, now: int) -> Effects:
+        """Start the group, or start it again."""
+        group = self.group
         id = ViewId(1 + group.change.promised.number, group.me.process)
         yield group.go("found")
         if self.hasty:
@@ -148,7 +153,7 @@ class Admission:
         elif not any(m.replaces(join.member) for m in group.view.members):
             group.succession.joiners[join.source] = Joiner(join.member, join.how, now)
             group.succession.leavers.pop(join.source, None)
-            coordinator = group.succession.leaders(group.detector.alive(now))[0].process
+            coordinator = group.succession.leaders(group.detector.alive(now), now)[0].process
             if sender == join.source and coordinator != group.me.process:
                 yield Send((coordinator,), join)
             if join.how == MOVED:  # it may take a while, but the group exists

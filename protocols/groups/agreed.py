@@ -216,6 +216,11 @@ class Reshape(NamedTuple):
         """The members' processes."""
         return frozenset(m.process for m in self.members)
 
+    @property
+    def roster(self) -> frozenset[int]:
+        """All processes that the members answer for."""
+        return frozenset().union(*(m.roster for m in self.members))
+
 
 class Install(NamedTuple):
     """A view, what was seen of every process before it, and what is carried over into it."""

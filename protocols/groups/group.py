@@ -64,13 +64,16 @@ class Group:
         self.reporting, self.succession = Reporting(self), Succession(self)
         self.change = ViewChange(self, view)
         self.leaving = False  # whether the application wants to leave
-        self.given: frozenset[int] = frozenset()  # processes that were split off
+        self.given: frozenset[int] = frozenset()  # processes that were split off,
+        self.given_to, self.given_at = number, now  # the group that they are below now, since when
         # what the layer above answers: what it keeps for a joiner, who waits for reports of a
-        # message, whether this process should not leave yet, messages that other groups keep
+        # message, whether this process should not leave yet, messages that other groups keep, and
+        # whether a joiner is to be admitted here
         self.gather: Callable[[int, int], list[Cast] | None] = lambda process, now: None
         self.relayers: Callable[[Cast], Collection[int]] = lambda cast: ()
         self.is_needed_elsewhere: Callable[[], bool] = lambda: False
         self.find_elsewhere: Callable[[MessageId], Cast | None] = lambda name: None
+        self.belongs: Callable[[Member, int], bool] = lambda member, how: True
         self.silent_since = self.ticked_at = 0
 
     # what the layer above sees

@@ -100,7 +100,7 @@ def _fitting(messages: Iterable[Message]) -> Iterator[list[Message]]:
     some: list[Message] = []
     room = PART_BYTES
     for message in messages:
-        needs = PART_BYTES + 1 if isinstance(message, Passed) else message.size
+        needs = message.size if isinstance(message, KINDS) else PART_BYTES + 1
         if some and needs > room:
             yield some
             some, room = [], PART_BYTES

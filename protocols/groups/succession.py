@@ -39,8 +39,9 @@ class Succession:
         self.leavers = {p: leave for p, leave in self.leavers.items() if p in view.processes}
         self.joiners = {p: j for p, j in self.joiners.items() if j.member not in view.members}
 
-    def leaders(self, alive: list[Member]) -> list[Member]:
+    def leaders(self, alive: list[Member], now: int) -> list[Member]:
         """Those of these members whom no joiner replaces, if there are any."""
+        self._forget_wishes(now)
         replaced = self.replaced([j.member for j in self.joiners.values() if j.how != INSIDE])
         return [m for m in alive if m.process not in replaced] or alive
 
@@ -79,14 +80,21 @@ class Succession:
         One from another group needs what is in transit to it from above. Once proposed it stays so:
         a view without it would cause a view change above, during which that is not known.
         """
-        patience = self.group.timing.patience
-        self.joiners = {p: j for p, j in self.joiners.items() if now - j.asked_at < patience}
+        self._forget_wishes(now)
         wanting = [
             j.member
             for _, j in sorted(self.joiners.items())
-            if j.how != MOVED
-            or j.member in proposed
-            or self.group.gather(j.member.process, now) is not None
+            if self.group.belongs(j.member, j.how)
+            and (
+                j.how != MOVED
+                or j.member in proposed
+                or self.group.gather(j.member.process, now) is not None
+            )
         ]
         wanting = [j for j in wanting if j not in self.view.members]
         return [j for j in wanting if not any(other.replaces(j) for other in wanting)]
+
+    def _forget_wishes(self, now: int) -> None:
+        """Forget who has not asked again for a while: it does not wait for an answer any more."""
+        patience = self.group.timing.patience
+        self.joiners = {p: j for p, j in self.joiners.items() if now - j.asked_at < patience}

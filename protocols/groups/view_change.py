@@ -72,7 +72,7 @@ class ViewChange:
         group, next = self.group, self.group.succession
         gone = next.gone()
         alive = [m for m in group.detector.alive(now) if m.process not in gone]
-        leads = bool(alive) and next.leaders(alive)[0].process == group.me.process
+        leads = bool(alive) and next.leaders(alive, now)[0].process == group.me.process
         if not leads or now < self.behind_until:
             yield from self._defer("defer")
             return
@@ -198,7 +198,7 @@ class ViewChange:
         reshape = None if union or stay != view.members else self.reshape
         if reshape is not None and not reshape.contacts:
             stay = tuple(m for m in stay if m not in reshape.members)
-            left |= reshape.processes
+            left |= reshape.roster
         names = tuple(MessageId(source, seq) for (source, _), seq in seen.items())
         weak = self._weakens(proposal, now)
         brought = [m for state in states for m in state.absent if m.process not in left]
@@ -340,9 +340,11 @@ class ViewChange:
                 yield from group.admission.move(reshape)
                 return
             event, view = "split", View(view.id, reshape.members, (), view.weak)
-            group.admission.candidates = tuple(p for p in view.processes if p != group.me.process)
+            below = (*view.processes, *sorted(view.roster.difference(view.processes)))
+            group.admission.candidates = tuple(p for p in below if p != group.me.process)
         elif reshape is not None:
-            group.given |= reshape.processes
+            group.given |= reshape.roster
+            group.given_to, group.given_at = reshape.number, now
         self.invited = install.invited
         yield group.go(event)
         yield from self.enter(view, now)

@@ -17,7 +17,7 @@ from testbed.protocols.cluster.events import Event, EventId, Recover
 from testbed.protocols.cluster.gossip import Ball, Gossip
 from testbed.protocols.cluster.lpbcast import News
 from testbed.protocols.cluster.tickets.encoding import ProcessId, ProcessOrNone, WordMessage
-from testbed.protocols.groups.passed import MESSAGES
+from testbed.protocols.groups import passed
 from testbed.protocols.ks import KSLog, KSMessage, to_dests
 from testbed.protocols.rst import MatrixMessage
 from testbed.protocols.timestamp import VectorMessage
@@ -27,7 +27,7 @@ from tests.protocols.executions import known, logs
 U16, U32, U64 = (st.integers(0, 2**bits - 1) for bits in (16, 32, 64))
 RUN = 0xC0FFEE
 PROTOCOLS_HERE = {  # those on the group layer are in groups/test_messages.py
-    n: p for n, p in PROTOCOLS.items() if not set(MESSAGES) <= set(p.messages)
+    n: p for n, p in PROTOCOLS.items() if not set(passed.KINDS) <= set(p.messages)
 }
 KINDS: dict[str, tuple[Callable[[int, int], Codec], type[Message]]] = {
     **{

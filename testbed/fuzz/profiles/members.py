@@ -169,7 +169,8 @@ class MembersProfile(Profile):
 
     @override
     def repair_ms(self, settings: Any) -> float:
-        return float(3 * settings.grace_ms + 40 * settings.heartbeat_ms)
+        once = 3 * settings.grace_ms + 40 * settings.heartbeat_ms  # level by level, if they grow
+        return float(once * max(1, settings.max_levels - 1))
 
     def _closing_messages(self, scenario: Scenario, rng: random.Random) -> list[ScriptedMessage]:
         """Messages of some processes, or of all, when everything is repaired, and an answer."""
@@ -205,6 +206,8 @@ def _settings(network: Network, rng: random.Random) -> Table:
         how = rng.choice(["split", "merge", "both"])
         if how != "merge":
             drawn["split_above"] = rng.randint(2, 5)
+            if rng.random() < 0.5:  # levels grow
+                drawn["max_levels"] = rng.randint(drawn["levels"], 4)
         if how != "split":
             drawn["merge_below"] = rng.randint(2, 4)
     return drawn

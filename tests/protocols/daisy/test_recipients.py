@@ -199,9 +199,7 @@ def test_too_few_are_left_if_more_than_k_have_not_brought_their_states() -> None
     "settings", [{"safe": False}, {"resilience": -1}, {"split_above": 5}, {"merge_below": 2}]
 )
 def test_settings_that_do_not_go_together_are_refused(settings: dict[str, Any]) -> None:
-    with pytest.raises(
-        ValueError, match=r"takes safe, and a resilience|only groups in which all get"
-    ):
+    with pytest.raises(ValueError, match=r"takes safe, and a resilience|only with inside"):
         replace(RECIPIENTS, **settings)
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from testbed.protocols import Message, MessageId
 from testbed.protocols.daisy import Daisy
+from testbed.protocols.daisy.path import Path
 from testbed.protocols.groups.agreed import (
     PART_BYTES,
     Flushed,
@@ -100,6 +101,7 @@ def laden(draw: st.DrawFn) -> LadenCast:
 
 
 cast_fields = [f.name for f in dataclasses.fields(Cast)]
+steps = st.lists(st.tuples(words, some), max_size=3).map(tuple)
 kinds_of_parts = st.sampled_from([FLUSHED, INSTALL])
 plain = st.one_of(
     casts,
@@ -122,11 +124,13 @@ plain = st.one_of(
     ),
     st.builds(Missing, processes, words, view=views, what=kinds_of_parts, parts=vectors),
     st.builds(Fetch, processes, words, names=st.lists(names, max_size=4).map(tuple)),
+    st.builds(Path, processes, words, contact=processes, steps=steps),
 )
+inside = plain.filter(lambda message: not isinstance(message, Path))  # of one group
 messages = st.one_of(
     plain,
-    st.builds(Passed, processes, words, sender=processes, to=processes, inner=plain),
-    st.builds(Pack.of, processes, st.lists(plain, min_size=2, max_size=4)),
+    st.builds(Passed, processes, words, sender=processes, to=processes, inner=inside),
+    st.builds(Pack.of, processes, st.lists(inside, min_size=2, max_size=4)),
 )
 
 
@@ -227,6 +231,11 @@ def test_a_pack_that_is_cut_short_is_refused_or_shorter_and_one_without_its_payl
         (LadenCast, [1, 3, 1, 0, 0, 16, 4, 1, 1, 0, 5]),  # and its payload
         (LadenCast, [1, PROCESSES, 1, 0, 0, 16, 0, 1, 1, 0, 5, 1, 1, 0, 5]),
         (LadenCast, [0, 1, 1, 0]),
+        (Path, []),
+        (Path, [PROCESSES]),
+        (Path, [1, 8192]),  # a group, and not who is below it
+        (Path, [1, 8192, 2, 3]),
+        (Path, [1, 8192, 2, 4, 3]),  # not in order
         (Passed, [1, 2]),
         (Passed, [1, 2, 12, 1, 1, 0, 0, 0]),  # an unknown kind
         (Passed, [1, 2, Passed.kind, 1, 1, 0, 0, 0]),  # passed on twice

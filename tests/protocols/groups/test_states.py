@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from testbed.protocols import groups
 from testbed.protocols.base import Note
 from testbed.protocols.daisy import Daisy
+from testbed.protocols.daisy.levels import ADDED, REMOVED
 from testbed.protocols.groups.states import (
     FLUSHING,
     MEMBER,
@@ -79,7 +80,7 @@ def test_the_table_has_one_next_state_for_each_and_all_states_can_be_reached() -
         reached |= {t.next for t in TRANSITIONS if t.state in reached}
     assert reached == STATES
     assert not any(t.state == OUT for t in TRANSITIONS)
-    assert Daisy.transitions == TRANSITIONS
+    assert Daisy.transitions == (*TRANSITIONS, ADDED, REMOVED)
 
 
 @given(st.sampled_from(sorted(STATES)), st.lists(st.sampled_from(sorted(EVENTS)), max_size=12))

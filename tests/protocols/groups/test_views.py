@@ -8,11 +8,12 @@ import pytest
 
 from testbed.protocols import Effects, Message, Send
 from testbed.protocols.groups.flush import Flush, Part
-from testbed.protocols.groups.messages import Cast, Expelled, Join, Report
+from testbed.protocols.groups.messages import OUTSIDE, Cast, Expelled, Join, Report
+from testbed.protocols.groups.succession import Joiner
 from testbed.protocols.groups.view import FIRST, Member, View, ViewId, following
 from tests.protocols.daisy import daisies
 from tests.protocols.daisy.daisies import Daisies
-from tests.protocols.groups.members import A, B, C, D, group_at, members_of, view_of
+from tests.protocols.groups.members import TIMING, A, B, C, D, group_at, members_of, view_of
 from tests.world import MS
 
 M = TypeVar("M", bound=Message)
@@ -80,6 +81,24 @@ def sent(effects: Effects, kind: type[M]) -> list[M]:
     """The messages of a kind that are sent."""
     messages = [effect.message for effect in effects if isinstance(effect, Send)]
     return list({id(m): m for m in messages if isinstance(m, kind)}.values())
+
+
+def test_a_joiner_that_asks_no_more_does_not_keep_the_leader_from_leading() -> None:
+    a = group_at(A, view_of(A, B))
+    instead = Member(9, 1, frozenset({A}), A)  # takes the place of A
+    a.succession.joiners[9] = Joiner(instead, OUTSIDE, 0)
+    leaders = partial(a.succession.leaders, list(members_of(A, B)))
+    assert leaders(TIMING.patience - 1) == list(members_of(B))
+    assert leaders(TIMING.patience) == list(members_of(A, B))
+
+
+def test_who_is_in_an_older_view_hears_what_the_members_of_a_newer_one_have_promised() -> None:
+    old, new = view_of(A, B, number=1), view_of(A, B, number=2)
+    a, b = group_at(A, old), group_at(B, new)
+    list(b.receive(Flush(A, 0, view=ViewId(900, A)), A, 1))  # a proposal that A has given up
+    [report] = [e for e in b.tick(2, lambda cast: True) if isinstance(e, Send)]
+    list(a.receive(report.message, B, 3))
+    assert a.change.promised.number == 900  # what it proposes next is greater
 
 
 # groups under faults
