@@ -145,9 +145,11 @@ class RunDirectory(AbstractContextManager["RunDirectory"]):
     @cached_property
     def changes(self) -> list[str]:
         """A sentence for each piece of evidence that is not as the run left it."""
-        if "evidence" not in self.manifest:  # not finished, or of an older version
+        try:
+            sealed = self.manifest["evidence"]
+        except (UserError, KeyError):  # somebody else's logs, not finished, or of an older version
             return []
-        return changes(self.manifest["evidence"], self.evidence, self.path)
+        return changes(sealed, self.evidence, self.path)
 
     @property
     def verdict(self) -> str:
