@@ -65,7 +65,7 @@ from ..groups.detector import Timing
 from ..groups.group import Group
 from ..groups.messages import Cast, Expelled, Join
 from ..groups.packing import MESSAGES
-from ..groups.states import TRANSITIONS
+from ..groups.states import EXPECTED
 from ..groups.view import FIRST, Member, View, ViewId
 from ..wire import Message, MessageId
 from .early_relay import EarlyRelaying
@@ -88,7 +88,7 @@ class Daisy(Hierarchy):
     wire_id: ClassVar[int] = 9
     takes_subsets: ClassVar[bool] = True
     rests: ClassVar[bool] = False
-    transitions: ClassVar[tuple[Transition, ...]] = (*TRANSITIONS, ADDED, REMOVED)
+    transitions: ClassVar[tuple[Transition, ...]] = (*EXPECTED, ADDED, REMOVED)
     messages: ClassVar[tuple[type[Message], ...]] = (*MESSAGES, Path)
     figures: ClassVar[tuple[Figure, ...]] = (
         Ratio(
