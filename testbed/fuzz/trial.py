@@ -1,6 +1,6 @@
 """One experiment, simulated in memory and judged."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from testbed.workloads.script import Script
 TICKS = 4  # progress reports, each of 32,768 events: a run with more counts as endless
 TICKS_IF_RESTLESS = 100  # the limit for a protocol that never rests, whose run ends by time
 DELIVERIES_MOST = 4  # times the deliveries that can be due: a run with more counts as endless
+LOOKS = 8  # in the time in which a run settles, at whether all is delivered
 UNFINISHED = {"loss", "gap"}  # violations that prove nothing about a run that was stopped
 
 
@@ -107,6 +108,9 @@ def _attempt(scenario: Scenario, profile: Profile) -> Trial:
             raise RunEnded
 
     simulation = Simulation(scenario, log)
+    repair_ms = profile.repair_ms(experiment.settings)
+    if repair_ms is not None:
+        _end_when_done(simulation, log.events)
     wrong, sentence = None, ""
     try:
         simulation.run(progress)
@@ -121,13 +125,35 @@ def _attempt(scenario: Scenario, profile: Profile) -> Trial:
     )
     if wrong is None:
         wrong, sentence = _judge(verdict, endless=log.left < 0 or ticks >= most)
-    repair_ms = profile.repair_ms(experiment.settings)
     if wrong is None and repair_ms is not None:
         wrong, sentence = _unrepaired(repair_ms, simulation, log.events)
     rows = frozenset(reached(experiment.protocol, log.events))
     faults = len(experiment.faults)
     triggered = _triggered(simulation)
     return Trial(wrong, sentence, verdict.messages, verdict.deliveries, faults, rows, triggered)
+
+
+def _end_when_done(simulation: Simulation, events: Mapping[int, list[Event]]) -> None:
+    """End the run when all is delivered and some more time has passed: only heartbeats would follow."""
+    scheduler = simulation.network.scheduler
+    pause = simulation.scenario.experiment.workload.settling // LOOKS
+
+    def look() -> None:
+        if scheduler.now >= simulation.planned() + pause and not _lacks(simulation, events):
+            raise RunEnded
+        scheduler.call_at(max(simulation.planned(), scheduler.now) + pause, look)
+
+    scheduler.call_at(simulation.scenario.last_send, look)
+
+
+def _lacks(simulation: Simulation, events: Mapping[int, list[Event]]) -> bool:
+    """Whether a member has not sent, or not delivered, something that it might yet."""
+    here = {n for n in range(len(simulation.nodes)) if _is_member(events[n])}
+    sent = {(e.source, e.seq): e.to for log in events.values() for e in log if e.event == "send"}
+    got = Counter((e.source, e.seq) for n in here for e in events[n] if e.event == "deliver")
+    return any(simulation.nodes[n].backlog for n in here) or any(
+        got[name] < len(here if to is None else here.intersection(to)) for name, to in sent.items()
+    )
 
 
 def _triggered(simulation: Simulation) -> tuple[Triggered, ...]:

@@ -100,13 +100,16 @@ class Simulation:
     def _end_if_settled(self) -> None:
         """End the run when nothing that was planned has happened for a while."""
         scheduler = self.network.scheduler
-        changed = self.faults.latest if self.faults else 0
-        coming = self.faults.schedule.next() if self.faults else None
-        planned = max(self.scenario.last_send, changed, coming or 0)
-        end = planned + self.scenario.experiment.workload.settling
+        end = self.planned() + self.scenario.experiment.workload.settling
         if scheduler.now >= end:
             raise RunEnded
         scheduler.call_at(end, self._end_if_settled)
+
+    def planned(self) -> int:
+        """When the last of all that was planned happens, as far as that is known."""
+        changed = self.faults.latest if self.faults else 0
+        coming = self.faults.schedule.next() if self.faults else None
+        return max(self.scenario.last_send, changed, coming or 0)
 
     def summary(self) -> dict[str, Any]:
         """The run's figures."""
