@@ -39,11 +39,11 @@ def any_link(network: Network, rng: random.Random) -> list[int]:
     return list(rng.choice(sorted((min(edge), max(edge)) for edge in network.graph.edges)))
 
 
-def size(rng: random.Random, least: int, large: bool) -> int:
+def size(rng: random.Random, least: int, sizes: Sequence[int], large: bool) -> int:
     """How many processes there are: in most experiments few, in some many."""
     if large:
         return rng.randint(SMALL + 1, SIZES[-1])
-    return rng.randint(least, rng.choice(SIZES))
+    return rng.randint(least, rng.choice(sizes))
 
 
 def topology(nodes: int, rng: random.Random) -> Table:

@@ -13,6 +13,7 @@ up must not lose its place:
 
 import random
 from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from testbed.fuzz.elements import SPAN_MS, Members, rounded
@@ -38,12 +39,15 @@ def script(
     writer = _Writer(nodes, groups, subsets, rng.choice(STYLES), rng)
     most = rng.randint(1, length)
     span = rng.choice([0.0, 1.0, SPAN_MS])
-    while len(writer.messages) < most:
-        writer.begin(rounded(rng.uniform(0, span)), most)
-    for message in writer.messages:
-        if rng.random() < 0.1:
-            message["payload_bytes"] = rng.randint(NUMBER_BYTES, 1000)
-    return writer.messages
+    return writer.write(most, lambda: rng.uniform(0, span))
+
+
+def script_among(
+    actors: Sequence[int], nodes: int, most: int, when: Callable[[], float], rng: random.Random
+) -> list[ScriptedMessage]:
+    """As many messages, sent at such times, many of them by these processes and to some of them."""
+    writer = _Writer(nodes, {}, rng.random() < 0.8, rng.choice(STYLES), rng, list(actors))
+    return writer.write(most, when)
 
 
 @dataclass
@@ -55,16 +59,27 @@ class _Writer:
     subsets: bool  # messages go to some processes only
     style: str
     rng: random.Random
+    favourites: list[int] = field(default_factory=list)  # more often destinations than others
     messages: list[ScriptedMessage] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.answering = self.rng.choice([0.0, 0.3, 0.7])
         self.longest = self.rng.choice(CHAINS)
         few = self.rng.randint(1, min(3, self.nodes))
-        self.favourites = self.rng.sample(range(self.nodes), min(FAVOURITES, self.nodes))
+        if not self.favourites:
+            self.favourites = self.rng.sample(range(self.nodes), min(FAVOURITES, self.nodes))
         self.clique = self.rng.random() < 0.4  # the favourites talk among themselves
         everybody = self.favourites if self.clique else range(self.nodes)
         self.senders = self.rng.sample(everybody, min(len(everybody), self.rng.choice([few, 8])))
+
+    def write(self, most: int, when: Callable[[], float]) -> list[ScriptedMessage]:
+        """As many messages, sent at such times."""
+        while len(self.messages) < most:
+            self.begin(rounded(when()), most)
+        for message in self.messages:
+            if self.rng.random() < 0.1:
+                message["payload_bytes"] = self.rng.randint(NUMBER_BYTES, 1000)
+        return self.messages
 
     def begin(self, at_ms: float, most: int) -> None:
         """A message at a time, with the answers to it, as long as there are not too many."""

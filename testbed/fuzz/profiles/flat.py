@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import fields, replace
+from typing import Any
 
 from typing_extensions import override
 
@@ -19,9 +20,13 @@ class FlatProfile(MembersProfile):
     """Draws as for the daisy, without what only groups of servers have."""
 
     @override
-    def fitting(self, network: Network, rng: random.Random) -> Table:
-        drawn = super().fitting(network, rng)
+    def fitting(self, network: Network, variant: Table, rng: random.Random) -> Table:
+        drawn = super().fitting(network, variant, rng)
         return {key: value for key, value in drawn.items() if key in TIMING}
+
+    @override
+    def actors(self, processes: int, settings: Any, rng: random.Random) -> list[int]:
+        return super().actors(processes, Daisy.Settings(levels=1), rng)
 
     @override
     def promised(self, scenario: Scenario) -> bool:

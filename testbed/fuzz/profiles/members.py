@@ -1,9 +1,13 @@
 """The daisy, which keeps members and repairs what faults do to them.
 
-Its timeouts are drawn to fit the network, and messages and faults to fit these, so that processes are
-suspected, expelled and admitted again, and groups split and merge, while messages flow. When all
-faults are over, and there was time to repair their effects, some processes send once more: these
-messages must arrive everywhere.
+A scene is drawn first (``scenes``), then settings and faults for it until they are within the limits,
+so that no scene is rare because few settings allow it. A few processes, servers among them, are the
+actors: most faults strike them, and most messages are from and to them, about one a heartbeat.
+Timeouts fit the network, and faults fit these, so that processes are suspected, expelled and admitted
+again, and groups split and merge, while messages flow. In some experiments, when all faults are over
+and there was time to repair their effects, some processes send once more: these messages must arrive
+everywhere. Most systems are small: what goes wrong in a large one mostly goes wrong in one of two or
+three groups, whose run takes a tenth of the time.
 
 The daisy has limits, which all trials respect (``promised``):
 
@@ -27,8 +31,6 @@ The daisy has limits, which all trials respect (``promised``):
 """
 
 import random
-from collections import Counter
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import networkx as nx
@@ -49,25 +51,30 @@ from testbed.faults import (
     Slow,
 )
 from testbed.fuzz import elements
-from testbed.fuzz.elements import Document, Table, rounded
-from testbed.fuzz.messages import FAVOURITES
+from testbed.fuzz.elements import Document, Members, Table, rounded
+from testbed.fuzz.messages import script_among
 from testbed.fuzz.priorities import change_points
 from testbed.fuzz.profiles.plain import Profile, resolved
-from testbed.fuzz.profiles.scenes import DUPLICATION_MOST, LOSS_MOST, Scenes, near_faults
+from testbed.fuzz.profiles.scenes import (
+    DUPLICATION_MOST,
+    LOSS_MOST,
+    SCENES,
+    Scenes,
+    near,
+)
 from testbed.protocols.daisy.tree import LEVEL, daisy
-from testbed.workloads.script import Script, ScriptedMessage
+from testbed.workloads.script import ScriptedMessage
 
 HEARTBEATS_MS = (10.0, 20.0)
 DELAYS_MS: tuple[Any, ...] = (0.0, 1.0, [0.0, 1.0], [0.0, 5.0])
 RATES_MBIT: tuple[Any, ...] = (10.0, 1000.0, [10.0, 100.0])
-TIME_FACTORS = (1, 5, 25)
-REDRAWS = 4  # of faults beyond the limits, before some of them are left out
+LEAST_MESSAGES, MOST_MESSAGES = 8, 120
+DENSITIES = (0.3, 0.7, 1.0)  # messages a heartbeat
+REDRAWS = 12  # of what is beyond the limits, before some faults are left out
 CHANNEL_RETRIES = 100  # longer than any fault lasts
 DEFAULT: Table = {"safe": True, "early": False, "inside": "all"}
 VARIANTS: tuple[Table, ...] = (
-    DEFAULT,
-    DEFAULT,
-    DEFAULT,
+    *[DEFAULT] * 6,
     DEFAULT | {"safe": False, "early": True},
     DEFAULT | {"inside": "server"},
     DEFAULT | {"inside": "recipients", "resilience": 1},
@@ -78,7 +85,8 @@ VARIANTS: tuple[Table, ...] = (
 class MembersProfile(Profile):
     """Draws settings, messages and faults for the daisy, mostly with several groups."""
 
-    least: ClassVar[tuple[int, ...]] = (2, 5, 5)
+    least: ClassVar[tuple[int, ...]] = (2, 3, 4)
+    sizes: ClassVar[tuple[int, ...]] = (5,) * 8 + (6,) * 6 + (8,) * 4 + (16, 32)
 
     @override
     def reliable(self, rng: random.Random) -> bool:
@@ -89,9 +97,9 @@ class MembersProfile(Profile):
     def settings(self, rng: random.Random) -> Table:
         return {}  # for now: ``finish`` draws them, to fit the network
 
-    def fitting(self, network: Network, rng: random.Random) -> Table:
+    def fitting(self, network: Network, variant: Table, rng: random.Random) -> Table:
         """Settings that fit the network."""
-        return _settings(network, rng)
+        return _settings(network, variant, rng)
 
     @override
     def links(self, nodes: int, reliable: bool, rng: random.Random) -> Table:
@@ -100,39 +108,59 @@ class MembersProfile(Profile):
         return {"delay_ms": rng.choice(DELAYS_MS), "bandwidth_mbit": rate}
 
     @override
-    def finish(self, document: Document, rng: random.Random) -> None:
-        workload = document["workload"]
-        document["protocol"] |= self.fitting(resolved(document).network, rng)
-        workload["send"] = _over_longer_time(workload["send"], rng)
-        scenario = resolved(document)
-        workload["settle_ms"] = self.repair_ms(scenario.experiment.settings)
-        document["channel"] = _channel(scenario.experiment.settings, rng)
-        for _ in range(REDRAWS):
-            document["fault"] = self.faults(scenario, rng)
-            if self.promised(resolved(document)):
-                break
-        while not self.promised(scenario := resolved(document)):
-            document["fault"].remove(rng.choice(document["fault"]))
-        settings = scenario.experiment.settings
-        workload["send"] = near_faults(workload["send"], document["fault"], settings, rng)
-        scenario = resolved(document)
-        workload["send"] += self._closing_messages(scenario, rng)
+    def messages(self, nodes: int, groups: Members, rng: random.Random) -> list[ScriptedMessage]:
+        return [{"node": 0, "at_ms": 0.0}]  # for now: ``finish`` draws them, to fit the faults
 
     @override
-    def faults(self, scenario: Scenario, rng: random.Random) -> list[Table]:
-        """Any that fit the timeouts; ``finish`` removes those beyond the limits."""
-        s = scenario.experiment.settings
-        span = _end_ms(scenario.experiment) + rng.choice([0, s.patience_ms, s.grace_ms])
-        workload = scenario.experiment.workload
-        assert isinstance(workload, Script)
-        actors = _busiest(workload.send)
-        drawn = Scenes(s, scenario.network, span, self.aims, actors, rng).draw()
-        if rng.random() < 0.5:
-            steps = len(workload.send) * scenario.network.processes
-            spare = s.patience_ms - _least_patience_ms(scenario.network, s.heartbeat_ms)
-            late = min(s.heartbeat_ms, spare / 4)
-            drawn += change_points(scenario.network, steps, late, False, rng)
-        return drawn
+    def finish(self, document: Document, rng: random.Random) -> None:
+        """Draw a scene, then settings and faults for it until they are within the limits."""
+        workload, network = document["workload"], resolved(document).network
+        aimed = self.aims.events and rng.random() < self.aims.share
+        scene, variant = "aimed" if aimed else rng.choice(SCENES), rng.choice(VARIANTS)
+        for _ in range(REDRAWS):
+            document["protocol"] = {
+                "name": self.protocol.name,
+                **self.fitting(network, variant, rng),
+            }
+            settings = resolved(document).experiment.settings
+            workload["settle_ms"] = self.repair_ms(settings)
+            actors = self.actors(network.processes, settings, rng)
+            span = rng.choice([0, settings.patience_ms, settings.grace_ms])
+            document["fault"] = Scenes(settings, network, span, self.aims, actors, rng).draw(scene)
+            if self.promised(resolved(document)):
+                break
+        document["channel"] = _channel(settings, rng)
+        self._keep_promised(document, rng)
+        when = near(document["fault"], settings, rng)
+        beats = _end_ms(resolved(document).experiment) / settings.heartbeat_ms
+        most = min(max(LEAST_MESSAGES, round(rng.choice(DENSITIES) * beats)), MOST_MESSAGES)
+        workload["send"] = script_among(actors, network.processes, most, when, rng)
+        if rng.random() < 0.3:
+            document["fault"] += self._change_points(resolved(document), rng)
+            self._keep_promised(document, rng)
+        workload["send"] += self._closing_messages(resolved(document), rng)
+
+    def actors(self, processes: int, settings: Any, rng: random.Random) -> list[int]:
+        """A few processes to whom most happens: of two groups, with their servers, and any others."""
+        s = settings
+        tree = daisy(processes, s.group_size, s.levels, s.split_above is not None)
+        local = [members for number, members in tree.members.items() if number < LEVEL]
+        drawn = [rng.randrange(processes)]
+        for members in rng.sample(local, min(2, len(local))):
+            drawn += [members[0], *rng.sample(members[1:], min(2, len(members) - 1))]
+        rng.shuffle(drawn)
+        return list(dict.fromkeys(drawn))
+
+    def _keep_promised(self, document: Document, rng: random.Random) -> None:
+        """Leave out faults until the rest is within the limits."""
+        while not self.promised(resolved(document)):
+            document["fault"].remove(rng.choice(document["fault"]))
+
+    def _change_points(self, scenario: Scenario, rng: random.Random) -> list[Table]:
+        s, network = scenario.experiment.settings, scenario.network
+        steps = len(scenario.experiment.workload.send) * network.processes  # type: ignore[attr-defined]
+        spare = s.patience_ms - _least_patience_ms(network, s.heartbeat_ms)
+        return change_points(network, steps, min(s.heartbeat_ms, spare / 4), False, rng)
 
     @override
     def promised(self, scenario: Scenario) -> bool:
@@ -174,7 +202,7 @@ class MembersProfile(Profile):
 
     def _closing_messages(self, scenario: Scenario, rng: random.Random) -> list[ScriptedMessage]:
         """Messages of some processes, or of all, when everything is repaired, and an answer."""
-        if rng.random() < 0.3:
+        if rng.random() < 0.7:
             return []
         experiment, nodes = scenario.experiment, scenario.network.processes
         first = len(experiment.workload.send)  # type: ignore[attr-defined]
@@ -185,24 +213,26 @@ class MembersProfile(Profile):
         return [*messages, {"node": answerer, "answers": answered}]
 
 
-def _settings(network: Network, rng: random.Random) -> Table:
+def _settings(network: Network, variant: Table, rng: random.Random) -> Table:
     """Small groups on any number of levels; in some trials they are split and merged."""
     heartbeat = rng.choice(HEARTBEATS_MS)
-    patience = max(rng.choice([3.5, 5, 10]) * heartbeat, _least_patience_ms(network, heartbeat))
+    patience = max(
+        rng.choice([3.5, 3.5, 5, 10]) * heartbeat, _least_patience_ms(network, heartbeat)
+    )
     drawn: Table = {
-        "group_size": rng.choice([1, 2, 2, 3, 3, 4, 5]),
-        "levels": rng.choice([1, 2, 2, 2, 3, 4]),
+        "group_size": rng.choice([1, 2, 2, 2, 2, 3, 3, 4, 5]),
+        "levels": rng.choice([1, 2, 2, 2, 2, 2, 2, 3, 4]),
         "heartbeat_ms": heartbeat,
         "patience_ms": rounded(patience),
         "grace_ms": rounded(rng.choice([2, 3]) * patience),
         "ack_ms": rng.choice([0.0, 1.0, 5.0]),
     }
-    drawn |= dict(rng.choice(VARIANTS))
+    drawn |= variant
     if drawn["levels"] > 1:  # there should be several groups
-        drawn["group_size"] = min(drawn["group_size"], max(1, network.processes // 2))
+        drawn["group_size"] = min(drawn["group_size"], max(1, (network.processes + 1) // 2))
     if drawn["early"]:
         drawn["levels"] = 2
-    if drawn["levels"] > 1 and drawn["safe"] and drawn["inside"] == "all" and rng.random() < 0.4:
+    if drawn["levels"] > 1 and drawn["safe"] and drawn["inside"] == "all" and rng.random() < 0.5:
         how = rng.choice(["split", "merge", "both"])
         if how != "merge":
             drawn["split_above"] = rng.randint(2, 5)
@@ -213,13 +243,6 @@ def _settings(network: Network, rng: random.Random) -> Table:
     return drawn
 
 
-def _busiest(send: Sequence[ScriptedMessage]) -> list[int]:
-    """Those that the most messages are addressed to by name, and that answer the most."""
-    named = Counter(node for line in send for node in line.get("to", ()))
-    named.update(line["node"] for line in send if "answers" in line)
-    return [node for node, _ in named.most_common(FAVOURITES)]
-
-
 def _channel(settings: Any, rng: random.Random) -> Table | str:
     """Mostly raw; a reliable one retransmits soon enough for the heartbeats above it."""
     if rng.random() < 0.85:
@@ -227,15 +250,6 @@ def _channel(settings: Any, rng: random.Random) -> Table | str:
     soon = rounded(settings.patience_ms / 2)
     timeouts = dict.fromkeys(("min_rto_ms", "initial_rto_ms", "max_rto_ms"), soon)
     return {"model": "reliable", "retries": CHANNEL_RETRIES, **timeouts}
-
-
-def _over_longer_time(send: list[ScriptedMessage], rng: random.Random) -> list[ScriptedMessage]:
-    """The same messages, over a time that is long enough for groups to change."""
-    factor = rng.choice(TIME_FACTORS)
-    return [
-        {**message, "at_ms": rounded(factor * message["at_ms"])} if "at_ms" in message else message
-        for message in send
-    ]
 
 
 def _groups_survive(processes: int, s: Any, gone: frozenset[int], left: bool, cut: bool) -> bool:

@@ -49,6 +49,8 @@ class Profile:
     """Of settings that are numbers: values with which much happens in a short run."""
     least: ClassVar[tuple[int, ...]] = (2,)
     """How many processes there are at least; one of these."""
+    sizes: ClassVar[tuple[int, ...]] = elements.SIZES
+    """How many there are at most; one of these."""
 
     def __init__(self, protocol: type[Protocol]) -> None:
         self.protocol = protocol
@@ -61,7 +63,7 @@ class Profile:
         rng = stream(seed, "fuzz", protocol.name, *how)
         rows = [row for row in protocol.transitions if state in (None, row.next)]
         self.aims = Aims(sorted({row.event for row in rows}), 0.3 if state is None else 1.0)
-        nodes = elements.size(rng, rng.choice(self.least), large)
+        nodes = elements.size(rng, rng.choice(self.least), self.sizes, large)
         reliable = self.reliable(rng)
         groups = self.groups(nodes, rng)
         document: Document = {

@@ -1,17 +1,18 @@
 """What happens to the members of a group, in scenes that fit its timeouts, and when they send then.
 
 - mixed: any faults at any time;
-- heal: a few processes are cut off, once or again and again, for so long that they are suspected or
-  expelled, and return;
-- rejoin: one crashes, then another leaves and joins again;
+- heal: a few processes are cut off, mostly again and again, for so long that they are suspected or
+  others take their place, and return; short pauses between let heartbeats meet in other phases, on
+  which it depends which of two view changes is over first;
+- rejoin: one crashes, then others leave one after the other, and most of them join again;
 - aimed: something makes the view change, and a fault strikes in the middle of it.
 
-Most messages are sent near a few moments, while somebody is away or as a view changes: when a fault
-begins or ends, and a patience or a grace later.
+Messages are sent throughout, or near a few moments, while somebody is away or as a view changes: when
+a fault begins or ends, and a patience or a grace later.
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,13 +28,14 @@ from testbed.fuzz.elements import (
     rounded,
     trigger,
 )
-from testbed.workloads.script import ScriptedMessage
 
 LOSS_MOST = 0.05  # of the packets from one process to another, for an unlimited time
 DUPLICATION_MOST = 0.3
 MOST_PERIODS = 5  # faults other than light loss and crashes
+SCENES = ("mixed",) * 2 + ("heal",) * 4 + ("rejoin",) * 3 + ("aimed",)
 MOST_MOMENTS = 3
-MOST_RETURNS = 4
+MOST_LEAVES = 5
+RETURNS = (1, 4, 8)  # how often somebody is cut off and back
 
 
 @dataclass(frozen=True)
@@ -52,12 +54,15 @@ class Scenes:
         """How many links a packet may cross."""
         return nx.diameter(self.network.graph)
 
-    def draw(self) -> list[Table]:
+    def draw(self, scene: str) -> list[Table]:
         """The faults of one scene."""
-        scenes = [*[self._mixed] * 3, *[self._heal] * 2, *[self._rejoin] * 3, self._aimed]
-        if self.aims.events and self.rng.random() < self.aims.share:
-            scenes = [self._aimed]
-        drawn = self.rng.choice(scenes)()
+        scenes = {
+            "mixed": self._mixed,
+            "heal": self._heal,
+            "rejoin": self._rejoin,
+            "aimed": self._aimed,
+        }
+        drawn = scenes[scene]()
         if self.rng.random() < 0.3:
             rate = rounded(self.rng.uniform(0, LOSS_MOST / self.diameter))
             drawn.append({"kind": "loss", "rate": rate})
@@ -69,27 +74,31 @@ class Scenes:
         return drawn + [self._crash() for _ in range(count)]
 
     def _heal(self) -> list[Table]:
+        rng, beat = self.rng, self.settings.heartbeat_ms
         drawn, cut, at = [], self._cut(), self._upto(self.span_ms)
-        for _ in range(self.rng.randint(1, MOST_RETURNS)):
+        for _ in range(rng.choice(RETURNS)):
             away = self._absence()
             drawn.append({**cut, "at_ms": rounded(at), "for_ms": away})
-            at += away + self.rng.uniform(1, 15) * self.settings.heartbeat_ms
-            if self.rng.random() < 0.2:
+            at += away + rng.uniform(3, 15) * beat
+            if rng.random() < 0.5:  # from now on heartbeats meet in another way
+                pause = {"kind": "pause", "node": self._actor(), "for_ms": self._upto(beat)}
+                drawn.append({**pause, "at_ms": rounded(at - 2 * beat)})
+            if rng.random() < 0.3:
                 cut = self._cut()
         return drawn
 
     def _rejoin(self) -> list[Table]:
         rng, s = self.rng, self.settings
-        crashed = self._actor()
-        away = dict.fromkeys([self._actor(), rng.choice(self._nodes)])
-        others = [node for node in away if node != crashed]
-        at = self._upto(self.span_ms)
+        crashed, at = self._actor(), self._upto(self.span_ms)
         drawn: list[Table] = [{"kind": "crash", "node": crashed, "at_ms": at}]
         if rng.random() < 0.2:
             drawn[0]["for_ms"] = self._absence()
-        for node in others[: rng.randint(1, 2)]:
-            left = rounded(at + rng.uniform(0, s.patience_ms + s.grace_ms))
-            drawn.append({"kind": "leave", "node": node, "at_ms": left, "for_ms": self._absence()})
+        for node in {self._actor() for _ in range(rng.randint(2, MOST_LEAVES))} - {crashed}:
+            at = rounded(at + rng.uniform(0, s.patience_ms + s.grace_ms))
+            drawn.append({"kind": "leave", "node": node, "at_ms": at})
+            if rng.random() < 0.8:
+                away = [self._absence(), self._absence(), self._upto(3 * s.heartbeat_ms)]
+                drawn[-1]["for_ms"] = rng.choice(away)
         return drawn
 
     def _aimed(self) -> list[Table]:
@@ -111,7 +120,7 @@ class Scenes:
         few = {self._actor(), *rng.sample(nodes, rng.randint(0, min(2, len(nodes) - 2)))}
         return rng.choice(
             [
-                {"kind": "partition", "nodes": [self._actor()]},
+                *[{"kind": "partition", "nodes": [self._actor()]}] * 4,
                 {"kind": "partition", "nodes": sorted(few)},
                 {"kind": "pause", "node": self._actor()},
                 {"kind": "link-down", "link": any_link(self.network, rng)},
@@ -164,9 +173,11 @@ class Scenes:
         return rounded(self.rng.uniform(0, most))
 
     def _absence(self) -> float:
-        """Long enough to be suspected, or to be expelled."""
+        """About long enough to be suspected, or until others have taken one's place."""
         s = self.settings
-        return rounded(self.rng.uniform(0.5, 1.5) * self.rng.choice([s.patience_ms, s.grace_ms]))
+        if self.rng.random() < 0.3:
+            return rounded(self.rng.uniform(0.5, 1.5) * s.patience_ms)
+        return rounded(self.rng.uniform(s.patience_ms, 1.3 * s.grace_ms))
 
     def _while(self) -> Table:
         patience, grace = self.settings.patience_ms, self.settings.grace_ms
@@ -175,25 +186,23 @@ class Scenes:
         return {"at_ms": at, "for_ms": rounded(self.rng.uniform(0.1, longest))}
 
 
-def near_faults(
-    send: list[ScriptedMessage], faults: list[Table], settings: Any, rng: random.Random
-) -> list[ScriptedMessage]:
-    """The same messages, most of them sent near a few moments of these faults."""
+def near(faults: Sequence[Table], settings: Any, rng: random.Random) -> Callable[[], float]:
+    """Draws times near a few moments of these faults, or at any time while they last."""
     timed = [fault for fault in faults if "at_ms" in fault]
     away = [fault for fault in timed if "for_ms" in fault]
-    moments = [_moment(fault, settings, rng) for fault in away or timed]
-    if not moments or rng.random() < 0.15:
-        return send
+    moments = [_moment(fault, settings, rng) for fault in away or timed] or [0.0]
+    first = min((float(fault["at_ms"]) for fault in timed), default=0.0)
+    last = max((fault["at_ms"] + fault.get("for_ms", 0.0) for fault in timed), default=0.0)
     chosen = rng.sample(moments, rng.randint(1, min(MOST_MOMENTS, len(moments))))
     width = rng.choice([0.1, 1.0, 5.0]) * settings.heartbeat_ms
-    if rng.random() < 0.4:  # all the time
-        chosen, width = [min(moments)], max(moments) - min(moments) + settings.patience_ms
-    return [
-        {**message, "at_ms": rounded(rng.choice(chosen) + rng.uniform(0, width))}
-        if "at_ms" in message and rng.random() < 0.8
-        else message
-        for message in send
-    ]
+    throughout = rng.choice([0.0, 0.2, 1.0])
+
+    def when() -> float:
+        if rng.random() < throughout:
+            return rng.uniform(first, last + settings.patience_ms)
+        return rng.choice(chosen) + rng.uniform(0, width)
+
+    return when
 
 
 def _moment(fault: Table, settings: Any, rng: random.Random) -> float:
