@@ -13,6 +13,15 @@ Each class says in its docstring which rule it breaks. There are three kinds:
 
 from ..base import Protocol
 from .cluster import TooLate, Unsorted
+from .daisy import (
+    EmptyHanded,
+    Hospitable,
+    Idle,
+    Reentrant,
+    Stubborn,
+    Trusting,
+    Undecided,
+)
 from .groups import ArrivalOrder, OwnGroups, Unstamped
 from .overlay import Echo, Forgetful, Higher, Lazy, Newest, Printed, Stingy
 from .timestamp import (
@@ -53,6 +62,13 @@ BROKEN: dict[str, type[Protocol]] = {
         OwnGroups,
         TooLate,
         Unsorted,
+        Reentrant,
+        Hospitable,
+        Undecided,
+        Stubborn,
+        Idle,
+        EmptyHanded,
+        Trusting,
     )
 }
 

@@ -1,11 +1,16 @@
-"""Daisies with one mistake each, all of which were made once; ``testbed fuzz`` finds each."""
+"""Daisies with one mistake each, all of which were made once; ``testbed fuzz`` finds each.
+
+A mistake in the group layer is made by one part of it, which takes the place of the right one.
+"""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from typing_extensions import override
 
+from ..base import Effects
 from ..daisy import Daisy
+from ..groups.detector import Detector
 from ..groups.group import Group
 from ..groups.messages import Cast
 from ..groups.succession import Succession
@@ -53,32 +58,92 @@ class Hospitable(Daisy):
     @override
     def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
         group = super()._group(level, me, view, now)
-        group.succession = _NoNewcomers(group)
+        group.succession.__class__ = _NoNewcomers
         return group
 
 
-class _Premature(Group):
-    @override
-    def missing(self) -> frozenset[int]:
-        return frozenset() if self.view is None else self.view.away
+class Undecided(Daisy):
+    """Comes back only if it has left already.
 
-
-class Premature(Daisy):
-    """Says above that a process is back as soon as a view with it is agreed on.
-
-    Broken rule: only a member that is known to be in the view has what was kept for it. The groups
-    above forget that, and if the server crashes it is lost.
+    Broken rule: who joins before the group has let it go stays. It is let go later, for good.
     """
 
-    name: ClassVar[str] = "broken-premature"
+    name: ClassVar[str] = "broken-undecided"
 
-    def __init__(self, *args: Any, **named: Any) -> None:
-        super().__init__(*args, **named)
-        for group in self.groups:
-            group.__class__ = _Premature
+    @override
+    def join(self, now: int) -> Effects:
+        self.returning = self.local.out
+        self._return(now)
+        yield from ()
+
+
+class Stubborn(Daisy):
+    """Leaves before it comes back, whatever has happened meanwhile.
+
+    Broken rule: who joins before the group knows that it leaves stays. It waits to be let go, and so
+    for those whose messages only it keeps.
+    """
+
+    name: ClassVar[str] = "broken-stubborn"
+
+    @override
+    def join(self, now: int) -> Effects:
+        self.returning = self.local.leaving or self.local.out
+        self._return(now)
+        yield from ()
+
+
+class _Idle(Group):
+    @property
+    @override
+    def open(self) -> bool:
+        return not self.leaving and super().open
+
+
+class Idle(Daisy):
+    """Broadcasts nothing more in a local group that it wants to leave.
+
+    Broken rule: until a server has left, it relays what comes from above.
+    """
+
+    name: ClassVar[str] = "broken-idle"
 
     @override
     def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
         group = super()._group(level, me, view, now)
-        group.__class__ = _Premature
+        group.__class__ = _Idle
+        return group
+
+
+class EmptyHanded(Daisy):
+    """Lets members of other groups join without what is on its way to them.
+
+    Broken rule: the group above has sent it to the group that they were in, where nobody is left.
+    """
+
+    name: ClassVar[str] = "broken-empty-handed"
+
+    @override
+    def gather(self, process: int, now: int) -> list[Cast] | None:
+        return None if super().gather(process, now) is None else []
+
+
+class _Trusting(Detector):
+    @override
+    def _silent(self, member: Member, since: int, now: int) -> bool:
+        return self.heard[member.process] > self.since and super()._silent(member, since, now)
+
+
+class Trusting(Daisy):
+    """Suspects only those that it has heard in the view.
+
+    Broken rule: who has said nothing at all for ``patience`` is suspected too.
+    """
+
+    name: ClassVar[str] = "broken-trusting"
+
+    @override
+    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
+        group = super()._group(level, me, view, now)
+        group.detector.__class__ = _Trusting
         return group
