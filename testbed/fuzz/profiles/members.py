@@ -132,7 +132,8 @@ class MembersProfile(Profile):
         document["channel"] = _channel(settings, rng)
         self._keep_promised(document, rng)
         when = near(document["fault"], settings, rng)
-        beats = _end_ms(resolved(document).experiment) / settings.heartbeat_ms
+        end = max(_end_ms(resolved(document).experiment), 2 * settings.grace_ms)
+        beats = end / settings.heartbeat_ms
         most = min(max(LEAST_MESSAGES, round(rng.choice(DENSITIES) * beats)), MOST_MESSAGES)
         workload["send"] = script_among(actors, network.processes, most, when, rng)
         if rng.random() < 0.3:

@@ -195,11 +195,12 @@ def near(faults: Sequence[Table], settings: Any, rng: random.Random) -> Callable
     last = max((fault["at_ms"] + fault.get("for_ms", 0.0) for fault in timed), default=0.0)
     chosen = rng.sample(moments, rng.randint(1, min(MOST_MOMENTS, len(moments))))
     width = rng.choice([0.1, 1.0, 5.0]) * settings.heartbeat_ms
+    end = max(last + settings.patience_ms, first + 2 * settings.grace_ms)  # groups merge meanwhile
     throughout = rng.choice([0.0, 0.2, 1.0])
 
     def when() -> float:
         if rng.random() < throughout:
-            return rng.uniform(first, last + settings.patience_ms)
+            return rng.uniform(first, end)
         return rng.choice(chosen) + rng.uniform(0, width)
 
     return when
