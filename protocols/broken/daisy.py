@@ -1,6 +1,8 @@
-"""Daisies with one mistake each, all of which were made once; ``testbed fuzz`` finds each.
+"""Daisies with one mistake each, all of which were made once.
 
-A mistake in the group layer is made by one part of it, which takes the place of the right one.
+A mistake in the group layer is made by one part of it, which takes the place of the right one. Some
+show only if heartbeats meet in a certain way, or after certain departures; tests/fuzz/test_bank.py has
+a small experiment for each.
 """
 
 from collections.abc import Sequence

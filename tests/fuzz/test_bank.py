@@ -1,7 +1,6 @@
 """The bank of daisies with a mistake: each shows in a small experiment within what daisies promise.
 
-``scripts/bench fuzz`` finds each from seed 1 on and makes it small, which takes minutes; here are the
-seeds with which it did, and what became of them.
+For those that ``testbed fuzz`` finds soon there is also a seed.
 """
 
 from typing import Any
