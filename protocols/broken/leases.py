@@ -1,10 +1,18 @@
 """Tickets on leases with one mistake at a time."""
 
+from dataclasses import replace
+
 from typing_extensions import override
 
-from ..cluster.tickets.lease_messages import Alive, Neighbour, Register, Update
+from ..cluster.tickets.lease_messages import (
+    Alive,
+    Neighbour,
+    Refused,
+    Register,
+    Update,
+)
 from ..cluster.tickets.leases import Leases
-from ..cluster.tickets.manager import TicketEffects
+from ..cluster.tickets.manager import Granted, TicketEffects
 from ..cluster.tickets.messages import RingMember
 
 
@@ -16,11 +24,10 @@ class LateVotes(Leases):
     """
 
     @override
-    def voted(self, message: Alive, now: int) -> TicketEffects:
+    def voted(self, message: Alive | Refused, now: int) -> TicketEffects:
         if self.question is not None:
             number = self.question.register.number
-            answer = Alive(message.source, 0, number=number, voter=message.voter)
-            yield from super().voted(answer, now)
+            yield from super().voted(replace(message, number=number), now)
 
 
 class SleepWalker(Leases):
@@ -54,8 +61,8 @@ class FickleVoter(Leases):
 
     @override
     def refuse(self, target: RingMember) -> tuple[Register, ...]:
-        known = self.registers.get(target.ticket)
-        return () if known is None or known.member != target else (known,)
+        known = self.registers.get(target)
+        return () if known is None else (known,)
 
 
 class Presumptuous(Leases):
@@ -94,9 +101,9 @@ class Timeless(Leases):
     """
 
     @override
-    def grant(self, process: int, number: int, ticket: int) -> None:
-        self.clock = -1
-        super().grant(process, number, ticket)
+    def count(self) -> TicketEffects:
+        for effect in super().count():
+            yield effect._replace(epoch=0) if isinstance(effect, Granted) else effect
 
 
 BROKEN_LEASES = (

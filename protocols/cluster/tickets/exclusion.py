@@ -17,7 +17,8 @@ from ...base import Count, Place, Send
 from . import lease_messages as lease
 from .manager import TicketEffects
 from .messages import RingMember
-from .voting import LeaseSettings, Voting, refusing
+from .polls import refusing
+from .voting import LeaseSettings, Voting
 
 SILENCE = 2
 
@@ -77,11 +78,15 @@ class Excluding(Voting):
     @property
     def watching(self) -> bool:
         """Whether the process may begin to exclude its successor."""
-        return self.state == "coordinator" and self.exclusion is None and not self.alone
+        serving = self.state in ("coordinator", "leaving")
+        return serving and self.exclusion is None and not self.alone
 
     def watch(self, now: int) -> TicketEffects:
         """Exclude a successor that has been silent for too long, or send it an UPDATE."""
-        if self.exclusion is not None:
+        if not self.holds(now):
+            if not self.alone:
+                yield from self.update()
+        elif self.exclusion is not None:
             yield from self.resume_exclusion(now)
         elif self.watching and (self.silence >= SILENCE or self.succ.member.process == self.me):
             yield from self.start_exclusion(now)
@@ -112,7 +117,7 @@ class Excluding(Voting):
         passed round the ring forever.
         """
         before = takewhile(lambda voter: voter.process != to, (self.voter, *self.L))
-        return tuple(islice(before, 2 * self.settings.k + 1))
+        return tuple(islice(before, self.width))
 
     def updated(self, message: lease.Update, sender: int) -> TicketEffects:
         """On UPDATE: from the predecessor, or one that has joined between."""
@@ -241,7 +246,7 @@ class Excluding(Voting):
         by = message.by
         if self.member is None or message.to != self.member:
             return
-        if by.number > self.fences.get(by.ticket, -1):
+        if not self.fenced(by):
             self.pred, self.unheard = by, 0
             yield Send(
                 (sender,), lease.AckExclude(self.me, 0, neighbour=self.as_neighbour, succ=self.succ)

@@ -57,6 +57,14 @@ class Alive(WordMessage):
     voter: Voter
 
 
+@of_kind(50)
+class Refused(WordMessage):
+    """REFUSED, which the paper lacks: I do not, you are being excluded, or were."""
+
+    number: int
+    voter: Voter
+
+
 @of_kind(42)
 class Update(WordMessage):
     """UPDATE: I am your predecessor, and these are your closest predecessors."""
@@ -136,6 +144,7 @@ LEASE_MESSAGES = (
     Reject,
     Poll,
     Alive,
+    Refused,
     Update,
     AckUpdate,
     Accept,

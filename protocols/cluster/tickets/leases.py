@@ -2,12 +2,15 @@
 
 Gidenstam, Koldehofe, Papatriantafilou & Tsigas, "Scalable Group Communication Supporting
 Configurable Levels of Consistency", 2011, section 4.2, Algorithms 2 to 4. Messages may be late, lost
-or out of order; processes crash, stop for a while, or are cut off. Clocks run at about the same speed.
+or out of order; processes crash, stop for a while, or are cut off. The rates of two clocks differ by a
+factor of less than quarantine/lease, 3.2/2.2 = 1.45.
 
 Once a round a member polls its voters, its 2k+1 closest predecessors (``voting``), and sends UPDATE to
 its successor, whose answer is the paper's status. A successor that gives none for two rounds is
 excluded (``exclusion``); the paper tosses a coin. At most one joiner is served in a round: the voters
-learn of it with the next poll, and it gets its ticket when enough of them have answered.
+learn of it with the next poll, and it gets its ticket when enough of them have answered. A process
+that is alone needs no voters, since nobody could exclude it, but gets some before it serves a joiner:
+otherwise nobody could take over from it.
 Invariant: a ticket has one owner at a time. Its epoch grows whenever it is assigned, so that no
 event's name is used twice although the last event of the previous owner is not known.
 """
@@ -50,7 +53,7 @@ class Leases(Excluding):
         if not mine or self.place.incarnation:
             return
         m, i = len(ring), mine[0]
-        width = min(2 * self.settings.k + 1, m - 1)
+        width = min(self.width, m - 1)
 
         def neighbour(j: int) -> lease.Neighbour:
             before = (ring[(j - d) % m].process for d in range(1, width + 1))
@@ -99,22 +102,25 @@ class Leases(Excluding):
         if self.state == "joining":
             self.state, self.wants_out = "out", False
             yield CancelTimer(JOIN)
-        elif self.state in ("linking", "coordinator"):
+        elif self.state in ("linking", "coordinator", "lapsed"):
             self.wants_out = True
             yield from self.try_leaving()
 
     def disconnect(self) -> TicketEffects:
         """Leave the ring, and reject those that wait for a ticket."""
         yield from super().disconnect()
-        while self.waiting:
-            yield from self.reject(*self.waiting.popitem())
+        yield from self.turn_away()
 
     def try_leaving(self) -> TicketEffects:
-        """Ask to be excluded, in every round."""
+        """Ask to be excluded, in every round; who is left alone uses its ticket again."""
         if self.state == "coordinator" and self.wants_out and not self.alone:
             assert self.ticket is not None
-            self.state, self.exclusion = "leaving", None
+            self.state = "leaving"
             yield Revoked(self.ticket)
+        elif self.state == "lapsed" and self.wants_out:
+            self.state = "leaving"
+        elif self.state == "leaving" and self.alone:
+            self.state = "lapsed"  # until the next poll is answered
         pred = self.pred
         if self.state == "leaving" and self.member and pred and pred.process != self.me:
             yield Send((pred.process,), lease.Leaving(self.me, 0, leaver=self.member))
@@ -122,7 +128,7 @@ class Leases(Excluding):
     @override
     def receive(self, message: Any, sender: int, now: int) -> TicketEffects:
         if self.lapsed(now):
-            yield from self.disconnect()
+            yield from self.lapse()
         match message:
             case CJoin():
                 yield from self.requested(sender, message.number)
@@ -132,7 +138,7 @@ class Leases(Excluding):
                 yield from self.accepted(message, now)
             case lease.Poll():
                 yield from self.polled(message.register, sender)
-            case lease.Alive():
+            case lease.Alive() | lease.Refused():
                 yield from self.voted(message, now)
             case lease.Update():
                 yield from self.updated(message, sender)
@@ -147,14 +153,14 @@ class Leases(Excluding):
             case lease.AckCoord():
                 yield from self.acknowledged(message, now)
             case lease.Leaving():
-                if self.watching and message.leaver == self.succ.member:
+                if message.leaver == self.succ.member and self.lets_leave(now):
                     yield from self.start_exclusion(now)
 
     def timeout(self, timer: Hashable, now: int) -> TicketEffects:
         """Handle the end of a part of a round, or a CJOIN without answer."""
         if self.lapsed(now):
-            yield from self.disconnect()
-        elif timer == ROUND and self.member is not None:
+            yield from self.lapse()
+        if timer == ROUND and self.member is not None:
             self.part = (self.part + 1) % self.settings.parts
             yield from self.remind(now) if self.part else self.round(now)
         elif timer == JOIN and self.state == "joining":
@@ -163,8 +169,10 @@ class Leases(Excluding):
 
     def round(self, now: int) -> TicketEffects:
         """Main loop of the coordinator algorithm."""
-        if self.state == "linking" and now >= self.linking_end:
+        if self.excluded(now):
             self.end("joining")
+            self.exclusion = None
+            yield from self.turn_away()
             yield from self.leave(now) if self.wants_out else self.ask()
             return
         if self.state != "linking":
@@ -178,11 +186,29 @@ class Leases(Excluding):
     def remind(self, now: int) -> TicketEffects:
         """After a part of a round, send again what has not been answered."""
         yield from self.poll_again()
-        if self.exclusion is not None:
+        if self.exclusion is not None and self.holds(now):
             yield from self.request(now)
         elif self.silence:
             yield from self.update()
         yield from self.arm()
+
+    def excluded(self, now: int) -> bool:
+        """Whether the process is no member, or has no chance to remain one."""
+        if self.state == "linking":
+            return now >= self.linking_end
+        lapsed = self.state in ("lapsed", "leaving") and not self.holds(now)
+        return lapsed and self.question is not None and self.question.hopeless()
+
+    def lets_leave(self, now: int) -> bool:
+        """Whether the successor may leave; if all want to, the one with the highest ticket stays."""
+        if not self.watching or self.ticket is None or not self.holds(now):
+            return False
+        return self.state == "coordinator" or self.ticket > self.succ.member.ticket
+
+    @property
+    @override
+    def electing(self) -> bool:
+        return super().electing or bool(self.waiting)
 
     def requested(self, sender: int, number: int) -> TicketEffects:
         """On CJOIN: it waits for the next round."""
@@ -194,11 +220,16 @@ class Leases(Excluding):
     def serve(self, now: int) -> TicketEffects:
         """Assign a ticket to one joiner, if there is one; the others ask elsewhere."""
         free = self.assignable(now)
-        ready = (self.confirmed or self.alone) and self.offer is None
+        ready = (self.confirmed or self.alone) and self.offer is None and self.L
         if self.waiting and free and ready:
             process = next(iter(self.waiting))
             ticket = self.place.rng.choice(free)
             self.grant(process, self.waiting.pop(process), ticket)
+        if self.L or not free:
+            yield from self.turn_away()
+
+    def turn_away(self) -> TicketEffects:
+        """Reject those that wait for a ticket."""
         while self.waiting:
             yield from self.reject(*self.waiting.popitem())
 
@@ -207,7 +238,7 @@ class Leases(Excluding):
         assert self.member is not None
         self.clock += 1
         before = [voter for voter in (self.voter, *self.L) if voter.process != process]
-        voters = tuple(before[: 2 * self.settings.k + 1])
+        voters = tuple(before[: self.width])
         child = lease.Neighbour(RingMember(process, ticket, self.clock), 0, voters)
         self.view[ticket] = process
         self.offer = lease.Accept(
@@ -225,7 +256,9 @@ class Leases(Excluding):
 
     def accepted(self, message: lease.Accept, now: int) -> TicketEffects:
         """On ACKCJOIN: take the place in the ring, unless the request was given up."""
-        fresh = message.number == self.number and message.child.member not in self.ended
+        child = message.child.member
+        fresh = message.number == self.number and child not in self.ended
+        fresh = fresh and not self.ended.forgot(child)
         if self.state == "joining" and fresh:
             self.view = list(message.view)
             self.become(message.child, message.succ, message.after)

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 from ...base import Effect, Place, Send, SetTimer
 from .messages import CJoin, CView, Reject
 
-TicketState = Literal["out", "joining", "linking", "coordinator", "leaving"]
+TicketState = Literal["out", "joining", "linking", "coordinator", "lapsed", "leaving"]
 JOIN = ("tickets", "join")
 
 
@@ -96,7 +96,7 @@ class TicketManager(ABC):
 
     def join(self, now: int) -> TicketEffects:
         """Handle the user's request for a ticket, whether or not it has one or is leaving."""
-        if self.state in ("joining", "linking", "coordinator"):
+        if self.state in ("joining", "linking", "coordinator", "lapsed"):
             self.wants_out = False
         if self.state == "out":
             self.state = "joining"

@@ -1,12 +1,15 @@
 """Leases: a process is a coordinator as long as enough of its voters say so, and no longer.
 
 Section 4.2, Algorithm 2: ALIVE. A member polls its voters, the paper's L, once a round; half of them,
-rounded up, must answer, and then it is a coordinator until ``lease_ns`` after it *asked*. To exclude
-it, so many must refuse that too few are left. Any two such sets of voters intersect, so that
+rounded up, must answer, and then it is a coordinator until ``lease_ns`` after it *asked*. Then it owns
+nothing, but goes on asking: it is out only when too few voters are left, because so many say that they
+refuse, or have been started again. To exclude it, so many must refuse that too few
+are left. Any two such sets of voters intersect, so that
 - what a member has told enough voters, such as its successor, is known to a process that excludes it;
 - an excluded member gets no answers, can change nothing, and its lease runs out.
 A process votes whether it has a ticket or not; after a crash, having forgotten for whom it votes, it
-is another voter.
+is another voter. Where there are fewer than 2k+1 predecessors, processes without a ticket fill up the
+voters. What a voter knows it knows of a member, not of a ticket.
 
 In the paper ALIVE is sent unasked; here a late one prolongs nothing, because it answers a poll whose
 age is known. And a member changes its voters with the consent of the old and the new ones; in the
@@ -16,7 +19,6 @@ ticket has two owners.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from typing_extensions import override
 
@@ -24,6 +26,7 @@ from ...base import CancelTimer, Place, Send, SetTimer
 from . import lease_messages as lease
 from .manager import Granted, Revoked, TicketEffects, TicketManager, TicketState
 from .messages import RingMember
+from .polls import Memory, Question, needed
 
 ROUND = ("tickets", "round")
 NOWHERE = lease.Neighbour(RingMember(0, 0, 0), 0, ())
@@ -53,32 +56,6 @@ class LeaseSettings:
         return self.lease_ns + self.round_ns
 
 
-def needed(voters: lease.Voters) -> int:
-    """The number of voters that must answer a poll."""
-    return (len(voters) + 1) // 2
-
-
-def refusing(voters: lease.Voters) -> int:
-    """The number of voters that must refuse so that too few are left; unreachable without voters."""
-    return len(voters) - needed(voters) + 1
-
-
-class Question(NamedTuple):
-    """A poll in progress."""
-
-    register: lease.Register
-    asked_at: int
-    votes: frozenset[lease.Voter] = frozenset()
-
-    def lacking(self) -> tuple[int, ...]:
-        """The processes to ask again, unless enough have answered."""
-        sets = (self.register.voters, self.register.proposed)
-        if all(len(self.votes.intersection(voters)) >= needed(voters) for voters in sets):
-            return ()
-        asked = dict.fromkeys(voter for voters in sets for voter in voters)
-        return tuple(dict.fromkeys(v.process for v in asked if v not in self.votes))
-
-
 class Voting(TicketManager):
     """A member that is voted for, and votes."""
 
@@ -96,11 +73,12 @@ class Voting(TicketManager):
         self.L: lease.Voters = ()
         self.version = 0  # how often L has changed
         self.proposal: lease.Voters = ()  # the voters that the predecessor proposes
+        self.turn = 0  # how many spare voters were asked in vain
         self.succ = self.after = NOWHERE
         self.offer: lease.Accept | None = None  # to a joiner, once the voters know of it
-        self.registers: dict[int, lease.Register] = {}  # by ticket, of the members it votes for
+        self.registers: Memory[lease.Register] = Memory()  # of the members it votes for
         self.fences: dict[int, int] = {}  # by ticket, the last epoch that it refuses to vote for
-        self.ended: dict[RingMember, tuple[lease.Register, ...]] = {}  # its past memberships
+        self.ended: Memory[tuple[lease.Register, ...]] = Memory()  # its past memberships
 
     @override
     def owns(self, now: int) -> int | None:
@@ -114,6 +92,35 @@ class Voting(TicketManager):
     def alone(self) -> bool:
         """Whether this process is its own successor."""
         return self.succ.member == self.member
+
+    @property
+    def width(self) -> int:
+        """How many voters a member should have."""
+        return 2 * self.settings.k + 1
+
+    @property
+    def electing(self) -> bool:
+        """Whether the process should have voters; alone it needs none, unless it serves a joiner."""
+        return not self.alone
+
+    def recruits(self) -> tuple[lease.Voters, tuple[int, ...]]:
+        """Voters to fill up the predecessors, and the processes to ask for the next poll.
+
+        They are processes that have answered the last poll, whether they own a ticket or not. While
+        there are too few, others are asked, in turn.
+        """
+        lack = self.width - len(self.proposal)
+        answered = {} if self.question is None else dict(sorted(self.question.votes))
+        known = {voter.process for voter in self.proposal}
+        others = [p for p in self.place.others if p not in known]
+        good = [p for p in others if p in answered][:lack]
+        rest = [p for p in others if p not in good]
+        asked = rest[self.turn % len(rest) :] + rest[: self.turn % len(rest)] if rest else []
+        missing = lack - len(good)
+        if 0 < missing < len(rest):
+            self.turn = (self.turn + missing) % len(self.place.others)
+        fill = tuple(lease.Voter(p, answered[p]) for p in good)
+        return fill, (*good, *asked[:missing])
 
     @property
     def as_neighbour(self) -> lease.Neighbour:
@@ -136,17 +143,18 @@ class Voting(TicketManager):
         self.polls += 1
         if self.alone:
             self.proposal = ()
+        fill, spares = self.recruits()
         register = lease.Register(
             self.polls,
             self.member,
             self.clock,
             self.version,
             self.L,
-            self.proposal,
+            (*self.proposal, *fill) if self.electing else (),
             self.succ,
             self.after,
         )
-        self.question = Question(register, now)
+        self.question = Question(register, now, spares)
         yield from self.poll_again()
         yield from self.count()
 
@@ -158,38 +166,46 @@ class Voting(TicketManager):
     def polled(self, register: lease.Register, sender: int) -> TicketEffects:
         """On POLL: vote for a member, unless it is excluded, and remember its register."""
         who = register.member
-        known = self.registers.get(who.ticket)
-        refused = who.number <= self.fences.get(who.ticket, -1) or (
-            known is not None and who.number < known.member.number
-        )
-        if refused or self.voter not in (*register.voters, *register.proposed):
-            return
-        if known is None or (known.member.number, known.number) < (who.number, register.number):
-            self.registers[who.ticket] = register
-        yield Send((sender,), lease.Alive(self.me, 0, number=register.number, voter=self.voter))
+        answer: type[lease.Alive | lease.Refused] = lease.Alive
+        if self.fenced(who) or self.registers.forgot(who):
+            answer = lease.Refused
+        elif self.voter in (*register.voters, *register.proposed):
+            known = self.registers.get(who)
+            if known is None or known.number < register.number:
+                self.registers.keep(who, register)
+        yield Send((sender,), answer(self.me, 0, number=register.number, voter=self.voter))
 
-    def voted(self, message: lease.Alive, now: int) -> TicketEffects:
+    def fenced(self, member: RingMember) -> bool:
+        """Whether this process refuses to vote for a member."""
+        return member.number <= self.fences.get(member.ticket, -1) or any(
+            known.ticket == member.ticket and known.number > member.number
+            for known in self.registers
+        )
+
+    def voted(self, message: lease.Alive | lease.Refused, now: int) -> TicketEffects:
         """On ALIVE: count a voter's answer to the latest poll, if that is not too old."""
         question = self.question
         if question is None or question.register.number != message.number:
             return
-        if now < question.asked_at + self.settings.lease_ns:
+        if isinstance(message, lease.Refused):
+            self.question = question._replace(refusals=question.refusals | {message.voter})
+        elif now < question.asked_at + self.settings.lease_ns:
             self.question = question._replace(votes=question.votes | {message.voter})
             yield from self.count()
 
     def count(self) -> TicketEffects:
         """Extend the lease if the voters agree; if the proposed ones do too, they become voters."""
         assert self.question is not None
-        register, asked_at, votes = self.question
+        register, asked_at, _, votes, _ = self.question
         if len(votes.intersection(register.voters)) < needed(register.voters):
             return
         self.lease_end = max(self.lease_end, asked_at + self.settings.lease_ns)
         new = register.proposed
         if new != self.L and len(votes.intersection(new)) >= needed(new):
             self.L, self.version = new, register.version + 1
-        if self.state == "linking":
+        if self.state in ("linking", "lapsed"):
             self.state = "coordinator"
-            yield Granted(register.member.ticket, register.member.number, 0)
+            yield Granted(register.member.ticket, register.member.number, self.last)
         if self.offer is not None and self.offer.child.member == register.succ.member:
             offer, self.offer = self.offer, None
             yield Send((offer.child.member.process,), offer)
@@ -197,7 +213,7 @@ class Voting(TicketManager):
     def fence(self, message: lease.ReqCoord, sender: int) -> TicketEffects:
         """On REQCOORD: vote no more for a member, unless the one who asks is excluded itself."""
         by, target = message.by, message.target
-        if by.number <= self.fences.get(by.ticket, -1):
+        if self.fenced(by) or self.registers.forgot(target):
             return
         if target == self.member and self.state == "leaving":
             yield from self.disconnect()
@@ -213,34 +229,40 @@ class Voting(TicketManager):
         """The register of a past membership of this process; None if it may still be this member.
 
         If it has never heard that it is this member, it will not become it. After a crash it does
-        not know.
+        not know, nor does it when it has forgotten.
         """
-        if target == self.member or (self.place.incarnation and target not in self.ended):
+        if target in self.ended:
+            return self.ended[target]
+        if target == self.member or self.place.incarnation or self.ended.forgot(target):
             return None
-        return self.ended.setdefault(target, ())
+        return self.ended.keep(target, ())
 
     def refuse(self, target: RingMember) -> tuple[lease.Register, ...]:
         """Vote no more for a member; its register, if this voter has one."""
         self.fences[target.ticket] = max(self.fences.get(target.ticket, -1), target.number)
-        known = self.registers.get(target.ticket)
-        return () if known is None or known.member != target else (known,)
+        known = self.registers.get(target)
+        return () if known is None else (known,)
 
     def lapsed(self, now: int) -> bool:
         """Whether the lease has run out; a process that was paused must notice before all else."""
-        return self.state in ("coordinator", "leaving") and not self.holds(now)
+        return self.state == "coordinator" and not self.holds(now)
+
+    def lapse(self) -> TicketEffects:
+        """Own nothing from now on, but go on asking the voters: perhaps nobody has excluded this."""
+        assert self.ticket is not None
+        self.state = "lapsed"
+        yield Revoked(self.ticket)
 
     def disconnect(self) -> TicketEffects:
-        """Leave the ring: the others consider this process failed."""
-        ticket, was, self.wants_out = self.ticket, self.state, False
+        """Leave the ring: the others have excluded this process."""
+        self.wants_out = False
         self.end("out")
         yield CancelTimer(ROUND)
-        if was == "coordinator" and ticket is not None:
-            yield Revoked(ticket)
 
     def end(self, state: TicketState) -> None:
         """End this membership for good."""
         if self.member is not None and self.question is not None:
-            self.ended[self.member] = (self.question.register,)
+            self.ended.keep(self.member, (self.question.register,))
         self.ticket = self.member = self.question = self.offer = None
         self.state = state
 

@@ -19,7 +19,7 @@ from testbed.explore.freeze import Numbered, freeze
 from testbed.protocols.base import CancelTimer, Place, Send, SetTimer
 from testbed.protocols.cluster.tickets import Granted, Leases, LeaseSettings
 from testbed.protocols.cluster.tickets.exclusion import SILENCE
-from testbed.protocols.cluster.tickets.lease_messages import Alive, Register
+from testbed.protocols.cluster.tickets.lease_messages import Alive, Refused, Register
 from testbed.protocols.cluster.tickets.voting import NOWHERE
 
 TICK = 2
@@ -27,7 +27,18 @@ PROCESSES = TICKETS = 3
 FOUNDERS = {TICKETS - 1 - p: p for p in range(PROCESSES)}
 FIELDS = attrgetter(
     *("voter", "state", "ticket", "wants_out", "number", "member", "clock", "polls", "question"),
-    *("L", "version", "proposal", "succ", "after", "confirmed", "silence", "pred", "unheard"),
+    *(
+        "L",
+        "version",
+        "proposal",
+        "turn",
+        "succ",
+        "after",
+        "confirmed",
+        "silence",
+        "pred",
+        "unheard",
+    ),
     *("lease_end", "quarantine_end", "linking_end", "part"),
 )
 EXCLUSION_FIELDS = attrgetter("target", "after", "ended", "candidate", "waited", "fenced_at")
@@ -70,25 +81,24 @@ def registers(value: Any, change: Renumber) -> Any:
         return value._replace(number=change(value.member.process, value.number))
     if type(value) is tuple:
         return tuple(registers(item, change) for item in value)
-    if isinstance(value, dict):
-        return {key: registers(item, change) for key, item in value.items()}
     return value
 
 
 def renumber(machine: Any, change: Renumber) -> None:
     """Renumber polls, wherever a process knows them."""
     machine.polls = change(machine.me, machine.polls)
-    machine.registers = registers(machine.registers, change)
-    machine.ended = registers(machine.ended, change)
+    known = [machine.registers, machine.ended]
     if (q := machine.question) is not None:
         machine.question = q._replace(register=registers(q.register, change))
     if (x := machine.exclusion) is not None:
-        x.reports = registers(x.reports, change)
+        known.append(x.reports)
+    for some in known:
+        some |= {key: registers(value, change) for key, value in some.items()}
 
 
 def readdress(message: Any, to: int, change: Renumber) -> Any:
     """A message with its polls renumbered; a vote has one of the process that it goes to."""
-    if isinstance(message, Alive):
+    if isinstance(message, Alive | Refused):
         return replace(message, number=change(to, message.number))
     known = {f.name: getattr(message, f.name) for f in fields(message)}
     changed = {name: registers(value, change) for name, value in known.items()}
@@ -216,12 +226,7 @@ class LeaseSteps(Steps):
         if machine.member is None:
             vars(machine).update(IDLE)
         if (q := machine.question) is not None:
-            votes = q.votes
-            if not q.lacking():
-                votes = frozenset((*q.register.voters, *q.register.proposed))
-            machine.question = q._replace(
-                asked_at=max(q.asked_at, -machine.settings.lease_ns), votes=votes
-            )
+            machine.question = q._replace(asked_at=max(q.asked_at, -machine.settings.lease_ns))
         if (x := machine.exclusion) is not None:
             x.fenced_at = (
                 0 if x.candidate is None else max(x.fenced_at, -machine.settings.quarantine_ns)
@@ -232,9 +237,9 @@ class LeaseSteps(Steps):
         x = machine.exclusion
         return (
             FIELDS(machine),
-            frozenset(machine.registers.items()),
+            *(frozenset(known.items()) for known in (machine.registers, machine.ended)),
+            *(frozenset(m.forgotten.items()) for m in (machine.registers, machine.ended)),
             frozenset(machine.fences.items()),
-            frozenset(machine.ended.items()),
             tuple(machine.waiting.items()),
             None if machine.offer is None else hashable_message(machine.offer),
             None if x is None else (EXCLUSION_FIELDS(x), frozenset(x.reports.items())),

@@ -24,12 +24,13 @@ from typing import NamedTuple
 
 from testbed.explore.tickets.steps import PROCESSES, TICKETS, LeaseSteps, Numbers, TicketOutcome
 from testbed.protocols.cluster.tickets import Leases
-from testbed.protocols.cluster.tickets.lease_messages import Alive, Poll
+from testbed.protocols.cluster.tickets.lease_messages import Alive, Poll, Refused
 
 DEAD = -1
 EPOCHS = 2
 ARCS = tuple(permutations(range(PROCESSES), 2))
 Mail = tuple[int, int, int]  # sender, receiver and number of the message
+Owner = tuple[int, int, int]  # epoch, process and its incarnation
 Successor = tuple[str, "SystemState", "Used"]
 
 
@@ -50,14 +51,14 @@ class Used(NamedTuple):
 
 
 class SystemState(NamedTuple):
-    """The numbers of the processes' states, the network, and the last epoch of each ticket."""
+    """The numbers of the processes' states, the network, and the last owner of each ticket."""
 
     locals: tuple[int, ...]
     late: tuple[Mail, ...] = ()
     cuts: frozenset[tuple[int, int]] = frozenset()
     stopped: frozenset[int] = frozenset()
     incarnations: tuple[int, ...] = (0,) * PROCESSES
-    epochs: tuple[int, ...] = (-1,) * TICKETS
+    owners: tuple[Owner, ...] = ((-1, -1, -1),) * TICKETS
 
     def at(self, p: int, local: int) -> SystemState:
         """This state, with one process in another one."""
@@ -205,13 +206,16 @@ class System:
                 stack.append((self.grant(now, p, outcome), cost, rest + answers))
 
     def grant(self, state: SystemState, p: int, outcome: TicketOutcome) -> SystemState:
-        """The state after an outcome. I3: the epochs of a ticket increase."""
-        epochs = list(state.epochs)
+        """The state after an outcome. I3: the epochs of a ticket increase, unless its owner resumes."""
+        owners = list(state.owners)
         for ticket, epoch in outcome.grants:
-            if epoch <= epochs[ticket]:
+            owner = epoch, p, state.incarnations[p]
+            if epoch < owners[ticket][0] or (
+                epoch == owners[ticket][0] and owner != owners[ticket]
+            ):
                 raise ViolationError(f"ticket {ticket} is granted again in epoch {epoch}")
-            epochs[ticket] = epoch
-        after = state.at(p, outcome.state)._replace(epochs=tuple(epochs))
+            owners[ticket] = owner
+        after = state.at(p, outcome.state)._replace(owners=tuple(owners))
         self.check(after)
         return after
 
@@ -238,22 +242,21 @@ class System:
         """Whether a message can make no difference any more, whenever it arrives; False if in doubt."""
         sender, p, number = mail
         message = self.steps.messages[number]
-        if locals_[p] == DEAD or not isinstance(message, Alive | Poll):
+        if locals_[p] == DEAD or not isinstance(message, Alive | Refused | Poll):
             return False
         machine = self.steps.locals[locals_[p]].machine
-        if isinstance(message, Alive):
+        if isinstance(message, Alive | Refused):
             q = machine.question
-            settled = q is None or q.register.number != message.number or not q.lacking()
+            settled = q is None or q.register.number != message.number
             return settled and self.steps.kind.voted is Leases.voted
-        register, who = message.register, message.register.member
-        known = machine.registers.get(who.ticket)
-        if who.number <= machine.fences.get(who.ticket, -1):
-            return True
-        if known is None or known.member.number != who.number:
-            return known is not None and who.number < known.member.number
+        register = message.register
+        known = machine.registers.get(register.member)
         q = None if locals_[sender] == DEAD else self.steps.locals[locals_[sender]].machine.question
-        asked = q is not None and q.register.number == register.number
-        return known.number >= register.number and not asked
+        if q is not None and q.register.number == register.number:
+            return False
+        if machine.fenced(register.member):
+            return True
+        return known is not None and known.number >= register.number
 
     def _powers(self, local: int) -> tuple[int, int]:
         machine = self.steps.locals[local].machine

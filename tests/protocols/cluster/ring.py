@@ -4,7 +4,6 @@ The oracle looks at all processes after every step: no ticket is owned twice (I1
 twice or while another owns it (I2), and no (ticket, epoch, number) is used for two events (I3).
 """
 
-import random
 from collections.abc import Callable, Hashable, Mapping
 from functools import partial
 from typing import Any, ClassVar
@@ -15,16 +14,12 @@ from testbed.explore.tickets.system import ViolationError
 from testbed.protocols import Effects, Message, Place, Protocol
 from testbed.protocols.cluster.tickets import (
     Granted,
-    Leases,
-    LeaseSettings,
     Revoked,
     Ring,
     TicketEffects,
     TicketManager,
 )
 from tests.world import MS, World
-
-ROUND_MS = 100
 
 Make = Callable[[Place], TicketManager]
 
@@ -162,80 +157,3 @@ class Holders(World[Holder]):
         tickets += [t for p, m in self.machines.items() if (t := m.owns(now(p))) is not None]
         some = next(iter(self.machines.values()))
         return sorted(tickets) == list(range(some.n))
-
-
-class Stormy(Holders):
-    """Some messages take up to a second, as long as ``slow`` says."""
-
-    slow = 0.0
-
-    @override
-    def delay(self, sender: int, peer: int) -> int:
-        if self.rng.random() < self.slow:
-            return self.rng.randrange(10, 1000) * MS
-        return super().delay(sender, peer)
-
-
-def storm(seed: int, make: type[Leases], steps: int = 60) -> Holders:
-    """Leases with crashes, pauses, slow and lost messages, cuts; then all is well again."""
-    rng = random.Random(seed)
-    k, n = rng.choice((1, 1, 2)), rng.randrange(4, 11)
-    tickets, founding = rng.choice((n, n + 3, 2 * n)), rng.choice((1, min(n, 2 * k + 2), n))
-    founders = {tickets - 1 - i * (tickets // founding): i for i in range(founding)}
-    rules = LeaseSettings(k=k, round_ns=ROUND_MS * MS, delay_ns=ROUND_MS * MS // 10)
-    world = Stormy(
-        lambda place: make(place, tickets, founders, rules),
-        n,
-        seed,
-        announce=0.9,
-        fifo=False,
-        drift=0.01,
-        duplication=0.02,
-    )
-    world.loss, world.slow = rng.choice((0, 0.02, 0.2)), rng.choice((0, 0.02, 0.2))
-    faults, calm = rng.choice((2, 5, 10)), 0.0
-    out: set[int] = set()
-    for _ in range(steps):
-        if world.now >= calm * MS:
-            world.part()
-        p = rng.randrange(n)
-        if rng.randrange(100) < faults:
-            lasts = rng.choice((60, 600, 1500)) * rng.random()
-            calm = world.now / MS + lasts
-            trouble(world, rng, p, lasts)
-        elif p in world.dead:
-            world.restart(p)
-        elif rng.random() < 0.05:
-            out ^= {p}
-            world.leave(p)
-        live(world, rng, out)
-        world.run(rng.choice((1, 5, 30, 100, 300)))
-    world.loss = world.slow = 0
-    world.part()
-    for _ in range(60):
-        live(world, rng, out)
-        world.run(ROUND_MS)
-    return world
-
-
-def trouble(world: Holders, rng: random.Random, p: int, ms: float) -> None:
-    """Something happens to a process, or between processes, for a while."""
-    kind = rng.choice(("crash", "pause", "pause", "cut", "isolate"))
-    if kind == "crash":
-        world.crash(p)
-    elif kind == "pause":
-        world.pause(p, ms)
-    else:
-        everybody = range(len(world.nodes))
-        side = {p} if kind == "isolate" else {q for q in everybody if rng.random() < 0.3}
-        one_way = rng.random() < 0.3
-        world.cut = lambda a, b: (a in side) != (b in side) and (not one_way or a in side)
-
-
-def live(world: Holders, rng: random.Random, out: set[int]) -> None:
-    """Users come back, if they want to, and use their tickets."""
-    for p in world.live():
-        if world.machines[p].state == "out" and p not in out and rng.random() < 0.3:
-            world.join(p)
-        if rng.random() < 0.5:
-            world.use(p)

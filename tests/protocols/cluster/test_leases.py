@@ -21,9 +21,10 @@ from testbed.protocols.cluster.tickets import (
 )
 from testbed.protocols.cluster.tickets.lease_messages import Accept, Alive, Neighbour, Voter
 from testbed.protocols.cluster.tickets.messages import RingMember
-from testbed.protocols.cluster.tickets.voting import needed, refusing
+from testbed.protocols.cluster.tickets.polls import needed, refusing
 from testbed.protocols.wire import Codec, Message
-from tests.protocols.cluster.ring import ROUND_MS, Holders, storm
+from tests.protocols.cluster.ring import Holders
+from tests.protocols.cluster.storms import ROUND_MS, outcome, storm
 from tests.world import MS
 
 ROUND = ROUND_MS
@@ -161,7 +162,7 @@ def test_who_has_slept_through_its_lease_owns_nothing_before_it_does_anything() 
     assert machine.owns(ring.clock(2)) is None
     effects = list(machine.receive(Alive(3, 0, number=1, voter=Voter(3, 0)), 3, ring.clock(2)))
     assert Revoked(7) in effects
-    assert machine.state == "out"
+    assert machine.state == "lapsed"
 
 
 def test_a_process_that_is_cut_off_stops_and_comes_back_with_another_epoch() -> None:
@@ -241,6 +242,8 @@ def test_all_that_is_sent_can_be_encoded_and_is_not_large() -> None:
     for p in (3, 7, 8):
         ring.join(p)
     until(ring, lambda: {3, 7, 8} <= set(ring.members()), 30)
+    ring.pause(0, 8 * ROUND)
+    ring.run(9 * ROUND)
     assert {message.__name__ for message in LEASE_MESSAGES} == set(sizes)
     assert (sizes["Alive"], sizes["Poll"]) == (44, 264)
 
@@ -346,9 +349,8 @@ def strike(ring: Holders, kind: str, where: Any) -> None:
 @given(st.integers(0, 2**32))
 @settings(max_examples=20, deadline=None)
 def test_in_any_weather_no_ticket_has_two_owners_or_coordinators(seed: int) -> None:
-    ring = storm(seed, Leases)
-    names = [(grant.ticket, grant.epoch) for grant in ring.granted]
-    assert len(names) == len(set(names))
+    end, why = outcome(seed, Leases)
+    assert end in ("complete", "dead"), why
 
 
 # where to begin, so that it does not take long

@@ -1,0 +1,170 @@
+"""Tickets on leases: who can go on after crashes, cuts and leaving, and who is told that it cannot."""
+
+from typing import Any
+
+import pytest
+
+from testbed.protocols.cluster.tickets import Granted, Leases
+from testbed.protocols.cluster.tickets.lease_messages import Accept
+from testbed.protocols.cluster.tickets.messages import RingMember
+from testbed.protocols.cluster.tickets.polls import REMEMBERED, Memory
+from testbed.protocols.wire import Message
+from tests.experiments import events_of, parsed, run
+from tests.protocols.cluster.storms import ROUND_MS as ROUND
+from tests.protocols.cluster.storms import outcome
+from tests.protocols.cluster.test_leases import founded, until
+
+
+def test_members_whose_leases_have_run_out_go_on_if_nobody_has_excluded_them() -> None:
+    ring = founded(6, 12)
+    ring.run(ROUND)
+    ring.part([0, 1], [2, 3], [4, 5])
+    until(ring, lambda: ring.members() == [], 4)
+    ring.part()
+    until(ring, lambda: len(ring.members()) == 6, 4)
+    assert {grant.epoch for grant in ring.granted} == {0}
+    assert {machine.state for machine in ring.machines.values()} == {"coordinator", "out"}
+
+
+def test_a_ticket_that_is_granted_again_counts_on() -> None:
+    ring = founded(3, 6, spare=0)
+    ring.use(1)
+    ring.part([0], [1], [2])
+    until(ring, lambda: ring.members() == [], 4)
+    ring.part()
+    until(ring, lambda: 1 in ring.members(), 4)
+    assert ring.granted[-3:].count(Granted(3, 0, 1)) == 1
+
+
+def test_who_was_excluded_is_told_and_asks_for_a_ticket_again() -> None:
+    ring = founded(7, 14)
+    ring.part([2])
+    until(ring, lambda: ring.machines[2].state == "lapsed", 6)
+    until(ring, ring.complete, 10)
+    assert ring.machines[2].state == "lapsed"  # it cannot know
+    ring.part()
+    until(ring, lambda: 2 in ring.members(), 20)
+    assert ring.grants[2].epoch > 0
+
+
+@pytest.mark.parametrize("crashed", [0, 1])
+def test_processes_without_a_ticket_vote_so_that_two_members_survive_a_crash(crashed: int) -> None:
+    ring = founded(2, 9, spare=4)
+    ring.run(2 * ROUND)
+    assert {len(ring.machines[p].L) for p in (0, 1)} == {5}
+    ring.crash(crashed)
+    until(ring, ring.complete, 12)
+    ring.join(2)
+    until(ring, lambda: ring.members() == [1 - crashed, 2], 10)
+
+
+def test_voters_that_crash_are_replaced_by_others_that_answer() -> None:
+    ring = founded(2, 9, spare=9)
+    ring.run(2 * ROUND)
+    first = {v.process for v in ring.machines[0].L}
+    for p in sorted(first - {1})[:2]:
+        ring.crash(p)
+    until(ring, lambda: len({v.process for v in ring.machines[0].L} - ring.dead) == 5, 8)
+
+
+def test_nothing_is_offered_before_there_are_voters() -> None:
+    ring = founded(1, 8, spare=5)
+    assert ring.machines[0].L == ()
+    voters: list[int] = []
+
+    def look(sender: int, peer: int, message: Message) -> bool:
+        if isinstance(message, Accept):
+            voters.append(len(ring.machines[sender].L))
+        return False
+
+    ring.drops = look
+    ring.join(1)
+    until(ring, lambda: 1 in ring.members(), 6)
+    assert voters == [5]
+    ring.crash(0)
+    until(ring, ring.complete, 12)
+    assert ring.members() == [1]
+
+
+def test_if_all_leave_at_once_the_one_with_the_highest_ticket_stays() -> None:
+    ring = founded(4, 8, spare=2)
+    for p in range(4):
+        ring.leave(p)
+    until(ring, ring.complete, 20)
+    assert ring.members() == [0]
+    ring.join(4)
+    until(ring, lambda: ring.members() == [4], 20)
+
+
+def test_a_voter_remembers_the_latest_members_of_each_ticket_and_which_it_has_forgotten() -> None:
+    memory: Memory[int] = Memory()
+    for number in range(2 * REMEMBERED):
+        for ticket in (0, 1):
+            memory.keep(RingMember(number, ticket, number), number)
+    assert len(memory) == 2 * REMEMBERED
+    assert [memory.forgot(RingMember(n, 1, n)) for n in (0, 3, 4, 7, 8)] == [
+        True,
+        True,
+        *[False] * 3,
+    ]
+    assert memory.forgot(RingMember(9, 0, 3))  # which is as old as one that was forgotten
+    assert not memory.forgot(RingMember(9, 2, 0))
+
+
+def test_what_is_forgotten_is_neither_testified_nor_voted_for() -> None:
+    machine = founded(3, 3, spare=0).machines[0]
+    past = [RingMember(0, 1, number) for number in range(20, 20 + REMEMBERED + 1)]
+    for member in past:
+        assert machine.resigned(member) == ()
+    assert machine.resigned(past[0]) is None
+    assert machine.resigned(past[1]) == ()
+
+
+def test_a_cluster_is_dead_only_for_a_reason() -> None:
+    assert outcome(77, Leases) == ("dead", "every member has crashed; all processes are up")
+    end, why = outcome(130, Leases)
+    assert end == "dead"
+    assert "3 (ticket 6, epoch 0) has 2 of 5 voters" in why
+
+
+def test_the_reason_is_not_that_somebody_gave_up() -> None:
+    class Despairing(Leases):
+        def excluded(self, now: int) -> bool:
+            return super().excluded(now) or self.state == "lapsed"
+
+    ends = {outcome(seed, Despairing)[0] for seed in (5, 7, 9, 16)}
+    assert "dead without reason" in ends
+
+
+@pytest.mark.parametrize(("coordinators", "crashed"), [(2, [1]), (3, [1]), (3, [1, 2])])
+def test_the_others_go_on_sending_when_one_of_two_or_two_of_three_coordinators_crash(
+    coordinators: int, crashed: list[int], tmp_path: Any
+) -> None:
+    crashes = [{"kind": "crash", "node": p, "at_ms": 1000.0, "for_ms": 500.0} for p in crashed]
+    document = {
+        "name": "dead",
+        "seed": 1,
+        "engine": "simulate",
+        "protocol": {
+            "name": "cluster",
+            "coordinators": coordinators,
+            "tickets": 9,
+            "management": "leases",
+            "lease_round_ms": 100.0,
+        },
+        "topology": {"model": "star", "nodes": 9},
+        "links": {"delay_ms": [0.5, 2.0], "bandwidth_mbit": 100.0},
+        "workload": {
+            "model": "rounds",
+            "senders": 0,
+            "per_round": 0.6,
+            "round_ms": 100.0,
+            "duration_ms": 4000.0,
+            "settle_ms": 500.0,
+        },
+        "fault": [*crashes, {"kind": "join", "node": 7, "at_ms": 2300.0}],
+    }
+    done = run(parsed(document), tmp_path)
+    assert done.verdict.ok
+    late = {e["node"] for e in events_of(done) if e["event"] == "send" and e["t"] > 3.3e9}
+    assert {0, *crashed, 7} <= late
