@@ -10,7 +10,7 @@ last number continues its epoch; one whose last number is not known starts a new
 ever waits for one of an older epoch.
 Above the gossip, ``causality`` has the delivery condition: it holds back, recovers and delivers.
 State: ``prcast``, the gossip layer; ``ticket`` and ``seq``, the stamp of the next event.
-Cost: 28 + 4n + d bytes for an event in a gossip message.
+Cost: 28 + 4n + d bytes for an event in a gossip message; 8n once an epoch exceeds 12 bits.
 """
 
 import math
@@ -87,13 +87,19 @@ class Cluster(Causality):
         another, and one that arrives after an event that it precedes is lost. With ``management``
         processes join and leave to get and give tickets: in a "ring" (Algorithm 1), where nothing
         fails and channels are reliable, or on "leases" (Algorithms 2 to 4), whose ``lease_round_ms``
-        must exceed the time that an event spreads, and eight delays.
+        must exceed the time that an event spreads, and eight delays. There, ``k`` of 2k+1 neighbours
+        may fail, ``lease_delay_ms`` is the longest delay that is tolerated (the paper's δ; 0 is a
+        tenth of a round), and ``exclude`` the probability that a successor that has not answered for
+        two rounds is excluded in a round (P_exclude).
         """
 
         coordinators: int = 0
         tickets: int = 0
         management: Literal["none", "ring", "leases"] = "none"
         lease_round_ms: float = 1000.0
+        lease_delay_ms: float = 0.0
+        k: int = 2
+        exclude: float = 1.0
         causal: bool = True
         recovery: Literal["none", "source", "any"] = "any"
         recovery_targets: int = 4
@@ -112,8 +118,10 @@ class Cluster(Causality):
                 raise ValueError(
                     "recovery_targets, events_per_round, lease_round_ms are above zero"
                 )
-            if self.time_to_terminate < 0 or self.time_to_recover < 0:
-                raise ValueError("time_to_terminate and time_to_recover are not negative")
+            if min(self.time_to_terminate, self.time_to_recover, self.lease_delay_ms) < 0:
+                raise ValueError("times and delays are not negative")
+            if self.k < 1 or not 0 < self.exclude <= 1:
+                raise ValueError("k is at least 1, exclude above 0 and at most 1")
 
         @property
         def recovery_size(self) -> int:
@@ -125,7 +133,8 @@ class Cluster(Causality):
         def leases(self) -> LeaseSettings:
             """The rounds and delays of the cluster management."""
             length = round(self.lease_round_ms * NS_PER_MS)
-            return LeaseSettings(round_ns=length, delay_ns=length // 10)
+            delay = round(self.lease_delay_ms * NS_PER_MS) or length // 10
+            return LeaseSettings(self.k, length, delay, exclude=self.exclude)
 
     def __init__(self, place: Place, settings: Any = None) -> None:
         settings = self.Settings() if settings is None else settings
@@ -234,6 +243,9 @@ class Cluster(Causality):
             yield Discard(
                 Message(self.me, self.sent, payload, now), "no lease"
             )  # the process was paused for longer than its lease
+            return
+        if self.seq & NUMBERS == NUMBERS:
+            yield Discard(Message(self.me, self.sent, payload, now), "no number left")
             return
         self.seq += 1
         t = self.clock.T.copy()

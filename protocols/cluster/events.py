@@ -1,6 +1,7 @@
 """Events, which the cluster protocol orders, the messages that carry them, and the clock.
 
 A clock entry is one integer: a ticket's epoch above SEQUENCE_BITS bits of sequence number from 1 on.
+On the wire it has 4 bytes, or 8 if an entry of the vector needs them; a bit of the ticket says so.
 """
 
 import struct
@@ -17,7 +18,8 @@ from ..wire import Message, WireError, of_kind
 from .gossip import Gossip
 
 NUMBERS = (1 << SEQUENCE_BITS) - 1  # the bits of a clock entry that are not its epoch
-EID = struct.Struct("!II")
+EID, WIDE_EID = struct.Struct("!II"), struct.Struct("!IQ")
+WIDE = 1 << 31
 
 Vector = NDArray[np.int64]
 
@@ -43,20 +45,28 @@ class Event(Message):
     @property
     @override
     def control_size(self) -> int:
-        return 4 + 4 * len(self.t)
+        return 4 + (8 if self.wide else 4) * len(self.t)
+
+    @property
+    def wide(self) -> bool:
+        """Whether an entry needs more than 4 bytes."""
+        return bool(self.t.max() >> 32)
 
     def encode_control(self) -> bytes:
         """The ticket, then the entries in the order of the tickets."""
-        return self.ticket.to_bytes(4, "big") + self.t.astype(">u4").tobytes()
+        ticket, entries = (self.ticket | WIDE, ">u8") if self.wide else (self.ticket, ">u4")
+        return ticket.to_bytes(4, "big") + self.t.astype(entries).tobytes()
 
     @classmethod
     def decode_control(cls, control: bytes, processes: int) -> dict[str, Any]:
         """A ticket, and a vector in which that ticket has sent something."""
-        if len(control) < 8 or len(control) % 4:
-            raise WireError(f"{len(control)} bytes for a ticket and a vector")
-        t = np.frombuffer(control, ">u4", offset=4).astype(np.int64)
         ticket = int.from_bytes(control[:4], "big")
-        if ticket >= len(t) or not t[ticket] & NUMBERS:
+        width = 8 if ticket & WIDE else 4
+        if len(control) < 4 + width or (len(control) - 4) % width:
+            raise WireError(f"{len(control)} bytes for a ticket and a vector")
+        t = np.frombuffer(control, f">u{width}", offset=4).astype(np.int64)
+        ticket &= WIDE - 1
+        if ticket >= len(t) or t.min() < 0 or not t[ticket] & NUMBERS:
             raise WireError(f"ticket {ticket} has no event in a vector of {len(t)} entries")
         return {"ticket": ticket, "t": t}
 
@@ -77,18 +87,27 @@ class Recover(Message):
     @property
     @override
     def control_size(self) -> int:
-        return EID.size * len(self.eids)
+        return sum((WIDE_EID if eid.clock >> 32 else EID).size for eid in self.eids)
 
     @override
     def encode_control(self) -> bytes:
-        return b"".join(EID.pack(*eid) for eid in self.eids)
+        return b"".join(
+            WIDE_EID.pack(ticket | WIDE, clock) if clock >> 32 else EID.pack(ticket, clock)
+            for ticket, clock in self.eids
+        )
 
     @classmethod
     @override
     def decode_control(cls, control: bytes, processes: int) -> dict[str, Any]:
-        if len(control) % EID.size:
-            raise WireError(f"{len(control)} bytes for names of events")
-        return {"eids": tuple(EventId(*eid) for eid in EID.iter_unpack(control))}
+        eids, at = [], 0
+        while at < len(control):
+            form = WIDE_EID if control[at] >> 7 else EID
+            if at + form.size > len(control):
+                raise WireError(f"{len(control)} bytes for names of events")
+            ticket, clock = form.unpack_from(control, at)
+            eids.append(EventId(ticket & (WIDE - 1), clock))
+            at += form.size
+        return {"eids": tuple(eids)}
 
 
 class Clock:

@@ -77,7 +77,8 @@ def messages(draw: st.DrawFn, kind: type[Message], n: int) -> Message:
         balls = [Ball(event.id, replace(event, group=0), draw(U16)) for event in events]
         return kind(**common, balls=tuple(balls), news=News(tuple(subs), tuple(unsubs)))
     if kind is Recover:
-        eids = draw(st.lists(st.builds(EventId, U32, U32), max_size=6))
+        tickets, clocks = st.integers(0, 2**31 - 1), st.integers(0, 2**63 - 1)
+        eids = draw(st.lists(st.builds(EventId, tickets, clocks), max_size=6))
         return Recover(**common, eids=tuple(eids))
     if issubclass(kind, WordMessage):
         common |= {name: draw(values(its, process)) for name, its in kind.types.items()}

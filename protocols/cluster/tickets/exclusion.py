@@ -88,11 +88,17 @@ class Excluding(Voting):
                 yield from self.update()
         elif self.exclusion is not None:
             yield from self.resume_exclusion(now)
-        elif self.watching and (self.silence >= SILENCE or self.succ.member.process == self.me):
+        elif self.watching and self.suspects():
             yield from self.start_exclusion(now)
         elif not self.alone:
             self.silence += 1
             yield from self.update()
+
+    def suspects(self) -> bool:
+        """Whether to exclude a successor that has been silent; the paper tosses a coin."""
+        p = self.settings.exclude
+        silent = self.silence >= SILENCE and (p == 1 or self.place.rng.random() < p)
+        return silent or self.succ.member.process == self.me
 
     def update(self) -> TicketEffects:
         """Send UPDATE, unless the successor is a past membership of this process."""

@@ -7,7 +7,7 @@ factor of less than quarantine/lease, 3.2/2.2 = 1.45.
 
 Once a round a member polls its voters, its 2k+1 closest predecessors (``voting``), and sends UPDATE to
 its successor, whose answer is the paper's status. A successor that gives none for two rounds is
-excluded (``exclusion``); the paper tosses a coin. At most one joiner is served in a round: the voters
+excluded (``exclusion``). At most one joiner is served in a round: the voters
 learn of it with the next poll, and it gets its ticket when enough of them have answered. A process
 that is alone needs no voters, since nobody could exclude it, but gets some before it serves a joiner:
 otherwise nobody could take over from it.

@@ -37,13 +37,14 @@ class LeaseSettings:
     """``k`` of 2k+1 neighbours may fail; ``delay_ns`` is the longest delay that is tolerated, δ.
 
     A round should be longer than gossip takes to spread, and each of its ``parts`` than two delays:
-    what has not been answered is sent again after each part.
+    what has not been answered is sent again after each part. ``exclude`` is the paper's P_exclude.
     """
 
     k: int = 2
     round_ns: int = 1_000_000_000
     delay_ns: int = 100_000_000
     parts: int = 4
+    exclude: float = 1.0
 
     @property
     def lease_ns(self) -> int:

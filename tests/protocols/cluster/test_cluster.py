@@ -19,8 +19,10 @@ from testbed.protocols import (
 from testbed.protocols.base import SEQUENCE_BITS
 from testbed.protocols.cluster import Cluster
 from testbed.protocols.cluster.cluster import ROUND
-from testbed.protocols.cluster.events import Event, EventGossip, EventId, Recover
+from testbed.protocols.cluster.events import NUMBERS, Event, EventGossip, EventId, Recover
 from testbed.protocols.cluster.gossip import Ball
+from testbed.protocols.cluster.tickets import LeaseSettings
+from tests.world import MS
 
 EPOCH = 1 << SEQUENCE_BITS
 ROUND_NS = 100_000_000
@@ -345,3 +347,34 @@ def test_there_are_no_more_coordinators_than_processes_and_tickets() -> None:
         Hand(coordinators=7)
     with pytest.raises(ValueError, match="6 coordinators among 6 processes with 4 tickets"):
         Hand(tickets=4)
+
+
+@pytest.mark.parametrize("epoch", [0, 4095, 4096, 1 << 30])
+def test_an_epoch_of_any_size_survives_the_wire(epoch: int) -> None:
+    t = np.array([0, epoch << SEQUENCE_BITS | 7])
+    event = Event(1, 1, ticket=1, t=t)
+    assert event.control_size == len(event.encode_control()) == (12 if epoch < 4096 else 20)
+    again = Event(1, 1, **Event.decode_control(event.encode_control(), 2))
+    assert again.eid == event.eid == (1, epoch << SEQUENCE_BITS | 7)
+    recover = Recover(1, 0, eids=(EventId(0, 1), event.eid))
+    data = recover.encode_control()
+    assert (len(data), Recover.decode_control(data, 2)) == (
+        recover.control_size,
+        {"eids": recover.eids},
+    )
+
+
+def test_who_has_used_up_the_numbers_of_an_epoch_multicasts_nothing() -> None:
+    p0 = Cluster(Place(0, 2), Cluster.Settings(coordinators=2))
+    p0.own(0, 3, NUMBERS)
+    (discard,) = p0.multicast(b"", None, 0)
+    assert isinstance(discard, Discard)
+    assert discard.reason == "no number left"
+
+
+def test_the_papers_parameters_can_be_chosen() -> None:
+    chosen = Cluster.Settings(k=3, lease_round_ms=50.0, lease_delay_ms=2.0, exclude=0.5).leases
+    assert chosen == LeaseSettings(k=3, round_ns=50 * MS, delay_ns=2 * MS, exclude=0.5)
+    for wrong in ({"k": 0}, {"exclude": 0.0}, {"exclude": 1.5}, {"lease_delay_ms": -1.0}):
+        with pytest.raises(ValueError, match=r"not negative|at least"):
+            Cluster.Settings(**wrong)
