@@ -246,6 +246,11 @@ class Protocol(ABC):
         return ()
 
     @classmethod
+    def ring_failures(cls, settings: Any) -> int:
+        """How many of any 2k+1 neighbours in a ring of coordinators may fail; 0 without a ring."""
+        return 0
+
+    @classmethod
     def codec(cls, run: int, processes: int) -> Codec:
         """The encoding of this protocol's messages in a run with this number of processes."""
         return Codec(cls.wire_id, cls.messages, run, processes)

@@ -66,6 +66,8 @@ CHECKED = (
     Figure("recovery_ms_max", "longest time cut off by a crash", "ms", ",.3f"),
     Figure("crashes_without_recovery", "crashes without recovery", shown=False),
     Figure("ticket_conflicts", "ticket conflicts"),
+    Figure("ticket_wait_ms_max", "longest wait for a ticket", "ms", ",.0f"),
+    Figure("no_owner_ms_max", "longest time in which nobody could send", "ms", ",.0f"),
 )
 
 

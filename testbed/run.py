@@ -56,8 +56,9 @@ def run_experiment(
     if reason := engine.refuses(scenario):
         raise UserError(f"{experiment.origin}: {reason}")
     with prepare(scenario, runs, within, **manifest) as directory:
-        figures = engine.run(scenario, directory, progress)
+        directory.manifest["figures"] = figures = engine.run(scenario, directory, progress)
         directory.seal()
+        directory.write_manifest()
         verdict = check_run(directory.path, partial(progress, "check"), CHECKS)
         figures |= verdict.figures
         summary = {
@@ -69,7 +70,6 @@ def run_experiment(
             "verdict": verdict.verdict,
         }
         directory.write_summary(summary)
-        directory.manifest["figures"] = figures
         directory.manifest["verdict"] = verdict.verdict
         if not verdict.ok:
             directory.manifest["why"] = verdict.explain(SENTENCES)

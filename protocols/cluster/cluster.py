@@ -165,6 +165,11 @@ class Cluster(Causality):
     def needs_fifo(cls, settings: Any) -> bool:
         return bool(settings.management == "ring")
 
+    @classmethod
+    @override
+    def ring_failures(cls, settings: Any) -> int:
+        return int(settings.k) if settings.management == "leases" else 0
+
     # Tickets
 
     def own(self, ticket: int, epoch: int = 0, last: int = 0) -> None:

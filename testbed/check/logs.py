@@ -23,6 +23,7 @@ Name = tuple[int, int]
 MALFORMED_KEPT = 100
 REASON_KEPT = 200
 LINES_PER_TICK = 1 << 14
+WISHES = ("join", "leave", "crash", "restart")
 _LISTS = (list, tuple, set, frozenset)
 _decode = json.JSONDecoder().raw_decode
 
@@ -97,8 +98,8 @@ class Logs:
         self.to: dict[int, Collection[int] | None] = {}  # of each message sent
         self.forged: list[tuple[int, int]] = []  # (node, number)
         self.resent: list[tuple[int, int]] = []
-        self.crashes: list[tuple[int, int]] = []  # (time, node)
         self.tickets: dict[int, list[Claim | Stamp]] = defaultdict(list)  # by node
+        self.wishes: dict[int, list[tuple[int, str]]] = defaultdict(list)  # by node: join, crash, …
         self.malformed = 0
         self.malformed_lines: list[Malformed] = []
         self.doubtful: set[int] = set()
@@ -110,6 +111,8 @@ class Logs:
         """Append one event to a node's log."""
         try:
             event = line["event"]
+            if event in WISHES and type(t := line.get("t")) is int:
+                self.wishes[node].append((t, event))
             if event == "deliver":
                 number = self._number(line["source"], line["seq"])
                 log.times.append(line["t"])
@@ -125,8 +128,6 @@ class Logs:
             elif event == "crash":
                 log.crash = len(log.events) if log.crash is None else log.crash
                 self._disown(node, line)
-                if type(t := line.get("t")) is int:
-                    self.crashes.append((t, node))
             elif event == "restart":
                 self._disown(node, line)
                 process = min(0, self.nodes[0]) - len(self.home) - 1  # a number that no node has
@@ -140,6 +141,20 @@ class Logs:
             raise LineError(f"no {error.args[0]!r}", node) from None
         except (TypeError, OverflowError) as error:
             raise LineError(str(error), node) from None
+
+    @property
+    def crashes(self) -> list[tuple[int, int]]:
+        """The time and node of each crash."""
+        return [
+            (t, node) for node in self.wishes for t, what in self.wishes[node] if what == "crash"
+        ]
+
+    @property
+    def end(self) -> int:
+        """The latest time of any send, delivery, claim, join, leave or crash."""
+        times = [log.times[-1] for log in self.of.values() if log.times]
+        times += [lines[-1].t for lines in self.tickets.values() if lines]
+        return max((*times, *(some[-1][0] for some in self.wishes.values())), default=0)
 
     def node(self, process: int) -> int:
         """The node of a process: itself, but for processes that crashed and have a successor."""

@@ -21,12 +21,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from testbed.check.availability import find_waits
 from testbed.check.history import Ints, rebuild
 from testbed.check.judge import Judge
 from testbed.check.logs import Logs
 from testbed.check.tickets import find_conflicts, tickets_in
 from testbed.check.verdict import Promises, Verdict, Where
 from testbed.progress import Tick
+from testbed.protocols import NS_PER_MS
 
 
 def open_case(logs: Logs, promises: Promises) -> tuple[Judge, Verdict]:
@@ -73,7 +75,13 @@ def check_tickets(judge: Judge, verdict: Verdict, _: Tick) -> Verdict:
     verdict = replace(verdict, tickets=tickets_in(records), conflicts=conflicts)
     if not verdict.tickets:
         return verdict
-    return verdict.with_figures({"ticket_conflicts": len(conflicts)})
+    verdict = verdict.with_figures({"ticket_conflicts": len(conflicts)})
+    logs, promises = judge.history.logs, verdict.promises
+    if judge.doubtful or not promises.ring_failures:
+        return verdict
+    end = max(logs.end, round(promises.lasted * NS_PER_MS))
+    waits = find_waits(records, logs.wishes, end, promises.ring_failures)
+    return replace(verdict, notes=waits.sentences).with_figures(waits.figures())
 
 
 def _where(parts: list[tuple[int, Ints]]) -> Where:

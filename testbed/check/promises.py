@@ -21,6 +21,7 @@ def promises_json(scenario: Scenario) -> dict[str, Any]:
     return {
         "optimistic": experiment.protocol.optimistic,
         "local_groups": [sorted(group) for group in groups],
+        "ring_failures": experiment.protocol.ring_failures(experiment.settings),
     }
 
 
@@ -29,7 +30,8 @@ def promises_of(run: RunDirectory) -> Promises:
     try:
         content = run.manifest["promises"]
         groups = tuple(frozenset(group) for group in content["local_groups"])
-        return Promises(content["optimistic"], groups)
+        lasted = run.manifest.get("figures", {}).get("duration_ms", 0)
+        return Promises(content["optimistic"], groups, lasted, content.get("ring_failures", 0))
     except (UserError, KeyError, TypeError):
         return Promises(_is_optimistic(run))
 

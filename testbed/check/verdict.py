@@ -64,6 +64,8 @@ class Promises(NamedTuple):
 
     optimistic: bool = False  # messages may be lost; those that are delivered are in causal order
     local_groups: tuple[frozenset[int], ...] = ()  # within which delays are short, at the beginning
+    lasted: float = 0  # milliseconds, as the engine says
+    ring_failures: int = 0  # k: so many of 2k+1 neighbours in a ring of coordinators may fail
 
 
 STRICT = Promises()
@@ -91,6 +93,7 @@ class Verdict:
     promises: Promises = STRICT
     tickets: int = 0  # that were owned or used
     conflicts: tuple[Conflict, ...] = field(default=(), repr=False)
+    notes: tuple[str, ...] = field(default=(), repr=False)  # who could not send, and for how long
     figures: Mapping[str, float] = field(default_factory=dict, repr=False)
     judge: Judge | None = field(default=None, repr=False)
 
@@ -154,7 +157,7 @@ class Verdict:
 
     def explain(self, limit: int = SHOWN) -> list[str]:
         """Sentences for people: the verdict, then at most ``limit`` for each thing found."""
-        lines = [self._headline(), *self.problems]
+        lines = [self._headline(), *self.problems, *_some([*self.notes[:limit]], len(self.notes))]
         violations = self.violations(limit)
         for kind in (*self.faults, *APART):
             if kind in ("order", "gap"):
@@ -193,6 +196,7 @@ class Verdict:
             "crashed": list(self.crashed),
             "problems": list(self.problems),
             "optimistic": self.optimistic,
+            "notes": list(self.notes[:limit]),
         }
 
     def _headline(self) -> str:
