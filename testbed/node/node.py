@@ -57,6 +57,11 @@ class Application(Interface):
     def audience(self, node: int, message: Message, groups: Groups) -> frozenset[int] | None:
         """The destinations of that answer, or None for all."""
 
+    @property
+    def waits(self) -> bool:
+        """Whether what cannot be sent at once is sent later; otherwise it is never made."""
+        return True
+
 
 @dataclass(slots=True, eq=False)
 class Node:
@@ -80,10 +85,12 @@ class Node:
 
     def multicast(self, payload: bytes, now: int, to: frozenset[int] | None = None) -> None:
         """The application sends to these processes, or to all; it waits while its channel is full."""
-        if self.backlog or self.protocol.busy():
+        if not self.backlog and not self.protocol.busy():
+            self._multicast(payload, now, to)
+        elif self.workload.waits:
             self.backlog.append((payload, to))
         else:
-            self._multicast(payload, now, to)
+            self.meter.counted["not_sent"] += 1
 
     def _multicast(self, payload: bytes, now: int, to: frozenset[int] | None) -> None:
         self.multicasts += 1

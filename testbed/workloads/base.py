@@ -71,6 +71,7 @@ class Workload(Checked):
     duration_ms: AboveZero = 10.0
     warm_up_messages: ZeroOrMore = 0  # multicasts that the protocols' own counters leave out
     each_group: bool = False  # send to each of the sender's groups, not to one of them
+    waits: bool = True  # what a process may not send yet it sends later; otherwise never
     settle_ms: AboveZero = 1000.0  # how long a protocol that never rests goes on at the end
 
     @property

@@ -1,6 +1,7 @@
 """Tickets on leases: who can go on after crashes, cuts and leaving, and who is told that it cannot."""
 
-from typing import Any
+from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -138,7 +139,7 @@ def test_the_reason_is_not_that_somebody_gave_up() -> None:
 
 @pytest.mark.parametrize(("coordinators", "crashed"), [(2, [1]), (3, [1]), (3, [1, 2])])
 def test_the_others_go_on_sending_when_one_of_two_or_two_of_three_coordinators_crash(
-    coordinators: int, crashed: list[int], tmp_path: Any
+    coordinators: int, crashed: list[int], tmp_path: Path
 ) -> None:
     crashes = [{"kind": "crash", "node": p, "at_ms": 1000.0, "for_ms": 500.0} for p in crashed]
     document = {
@@ -168,3 +169,29 @@ def test_the_others_go_on_sending_when_one_of_two_or_two_of_three_coordinators_c
     assert done.verdict.ok
     late = {e["node"] for e in events_of(done) if e["event"] == "send" and e["t"] > 3.3e9}
     assert {0, *crashed, 7} <= late
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_who_has_no_ticket_produces_nothing_or_all_at_once_when_it_gets_one(
+    waits: bool, tmp_path: Path
+) -> None:
+    chosen = {"coordinators": 2, "tickets": 4, "management": "leases", "lease_round_ms": 100.0}
+    document = {
+        "name": "backlog",
+        "engine": "simulate",
+        "protocol": {"name": "cluster", **chosen},
+        "topology": {"model": "star", "nodes": 6},
+        "workload": {
+            "model": "rounds",
+            "per_round": 2.0,
+            "duration_ms": 3000.0,
+            "settle_ms": 300.0,
+            "waits": waits,
+        },
+        "fault": [{"kind": "join", "node": 4, "at_ms": 1500.0}],
+    }
+    done = run(parsed(document), tmp_path)
+    sends = [e["t"] for e in events_of(done) if e["event"] == "send" and e["node"] == 4]
+    most = max(Counter(sends).values())
+    assert most > 20 if waits else most == 2
+    assert (done.summary.get("not_sent", 0) > 100) is not waits
