@@ -1,9 +1,11 @@
 """Protocols with one realistic mistake each: exercises in finding it, and a test of every checker.
 
-Each class says in its docstring which rule it breaks. There are three kinds:
+Each class says in its docstring which rule it breaks. There are four kinds:
 
     BROKEN           protocols that an experiment, ``testbed explore`` and ``testbed fuzz`` take by name
                      (``broken-…``); they are not among ``PROTOCOLS``, so that none is run by accident
+    BROKEN_CLUSTERS  the cluster with tickets as the paper prints them; experiments take them by name,
+                     and only ``testbed check`` sees what is wrong
     BROKEN_RINGS     variants of a part of the cluster, the ring of tickets (``tickets``) and the
     BROKEN_LEASES    leases (``leases``), with no name of their own: the searches of
                      ``testbed.explore.tickets`` and the tests run them in place of the part
@@ -24,6 +26,7 @@ from .daisy import (
 )
 from .groups import ArrivalOrder, OwnGroups, Unstamped
 from .overlay import Echo, Forgetful, Higher, Lazy, Newest, Printed, Stingy
+from .printed import PrintedRingTickets, PrintedTickets
 from .timestamp import (
     FifoOnly,
     Impatient,
@@ -72,4 +75,8 @@ BROKEN: dict[str, type[Protocol]] = {
     )
 }
 
-__all__ = ["BROKEN"]
+BROKEN_CLUSTERS: dict[str, type[Protocol]] = {
+    protocol.name: protocol for protocol in (PrintedRingTickets, PrintedTickets)
+}
+
+__all__ = ["BROKEN", "BROKEN_CLUSTERS"]

@@ -14,6 +14,7 @@ Cost: 28 + 4n + d bytes for an event in a gossip message; 8n once an epoch excee
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -47,6 +48,7 @@ from .tickets import (
     TicketEffects,
     TicketManager,
 )
+from .tickets.encoding import WordMessage
 
 ROUND = "round"
 MANAGEMENT = tuple(dict.fromkeys((*TICKET_MESSAGES, *LEASE_MESSAGES)))
@@ -76,7 +78,7 @@ class Cluster(Causality):
         Figure("tickets_granted", "tickets granted"),
     )
     ring: ClassVar[type[Ring]] = Ring
-    leases: ClassVar[type[Leases]] = Leases
+    leases: ClassVar[Callable[..., TicketManager]] = Leases
 
     @dataclass(frozen=True)
     class Settings(GossipSettings):
@@ -275,7 +277,7 @@ class Cluster(Causality):
 
     def receive(self, message: Message, sender: int, now: int) -> Effects:
         """Take gossip, a request for events, or an event that was requested."""
-        if isinstance(message, MANAGEMENT):
+        if isinstance(message, WordMessage):
             if self.manager is not None:
                 yield from self.manage(self.manager.receive(message, sender, now), now)
         elif not self.view.member:

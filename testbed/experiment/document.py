@@ -24,7 +24,7 @@ from testbed.errors import UserError, read_text
 from testbed.faults import FAULTS, Fault
 from testbed.packets.framing import Framing
 from testbed.protocols import PROTOCOLS, Protocol
-from testbed.protocols.broken import BROKEN
+from testbed.protocols.broken import BROKEN, BROKEN_CLUSTERS
 from testbed.protocols.channel import Reliable
 from testbed.topologies import GROUPINGS, MODELS, OVERLAYS, Grouping, Links, Model, OverlayModel
 from testbed.topologies.routing import Metric
@@ -37,7 +37,9 @@ LONGEST_NAME = 100  # characters; a directory is called so
 MOST_MS = 10**9  # a million seconds
 MOST = 10**12  # of anything else
 _REGISTRIES: dict[str, Mapping[str, Any]] = {
-    "protocol": ChainMap(PROTOCOLS, BROKEN),  # also with what is added to either later
+    "protocol": ChainMap(
+        PROTOCOLS, BROKEN, BROKEN_CLUSTERS
+    ),  # also with what is added to either later
     "topology": MODELS,
     "overlay": OVERLAYS,
     "groups": GROUPINGS,
@@ -257,7 +259,7 @@ def _pick(where: str, table: dict[str, Any], file: Path) -> tuple[Any, dict[str,
     """What a table names, and the rest of the table."""
     registry, key, rest = _REGISTRIES.get(where, _CHANNELS), naming_key(where), dict(table)
     name = rest.pop(key, None)
-    offered = [choice for choice in registry if choice not in BROKEN]
+    offered = [choice for choice in registry if choice not in BROKEN | BROKEN_CLUSTERS]
     if name is None:
         raise UserError(f"{file}: [{where}] needs the key {key!r}: one of {_list(offered)}")
     if not isinstance(name, str) or name not in registry:

@@ -43,6 +43,12 @@ class Question(NamedTuple):
         answered = {voter.process for voter in self.votes | self.refusals}
         return tuple(process for process in processes if process not in answered)
 
+    def answered(self) -> dict[int, int]:
+        """Who has answered, with its incarnation; of voters that need not answer any more, all."""
+        rest = (*self.register.voters, *self.register.proposed) if self.settled else ()
+        silent = (voter for voter in rest if voter.process not in self.spares)
+        return dict(sorted({*self.votes, *silent}))
+
     def hopeless(self) -> bool:
         """Whether too few voters are left: so many refuse, or have been started again since."""
         now = dict(sorted(self.votes | self.refusals))

@@ -111,7 +111,7 @@ class Voting(TicketManager):
         there are too few, others are asked, in turn.
         """
         lack = self.width - len(self.proposal)
-        answered = {} if self.question is None else dict(sorted(self.question.votes))
+        answered = {} if self.question is None else self.question.answered()
         known = {voter.process for voter in self.proposal}
         others = [p for p in self.place.others if p not in known]
         good = [p for p in others if p in answered][:lack]

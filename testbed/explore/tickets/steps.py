@@ -226,6 +226,14 @@ class LeaseSteps(Steps):
         if machine.member is None:
             vars(machine).update(IDLE)
         if (q := machine.question) is not None:
+            if q.settled:  # then only those of spare voters make a difference
+                votes, refusals = (
+                    frozenset(v for v in some if v.process in q.spares)
+                    for some in (q.votes, q.refusals)
+                )
+                rest = (*q.register.voters, *q.register.proposed)
+                votes |= {v for v in rest if v.process not in q.spares}
+                q = q._replace(votes=votes, refusals=refusals)
             machine.question = q._replace(asked_at=max(q.asked_at, -machine.settings.lease_ns))
         if (x := machine.exclusion) is not None:
             x.fenced_at = (

@@ -247,7 +247,9 @@ class System:
         machine = self.steps.locals[locals_[p]].machine
         if isinstance(message, Alive | Refused):
             q = machine.question
-            settled = q is None or q.register.number != message.number
+            spare = q is not None and message.voter.process in q.spares
+            asked = q is not None and q.register.number == message.number
+            settled = q is None or not asked or (q.settled and not spare)
             return settled and self.steps.kind.voted is Leases.voted
         register = message.register
         known = machine.registers.get(register.member)
