@@ -5,15 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from testbed.protocols.cluster.tickets import Granted, Leases
+from testbed.explore.tickets.system import ViolationError
+from testbed.protocols.cluster.tickets import Granted, Leases, LeaseSettings
 from testbed.protocols.cluster.tickets.lease_messages import Accept
 from testbed.protocols.cluster.tickets.messages import RingMember
 from testbed.protocols.cluster.tickets.polls import REMEMBERED, Memory
 from testbed.protocols.wire import Message
 from tests.experiments import events_of, parsed, run
+from tests.protocols.cluster.ring import Holders
 from tests.protocols.cluster.storms import ROUND_MS as ROUND
 from tests.protocols.cluster.storms import outcome
 from tests.protocols.cluster.test_leases import founded, until
+from tests.world import MS
 
 
 def test_members_whose_leases_have_run_out_go_on_if_nobody_has_excluded_them() -> None:
@@ -195,3 +198,25 @@ def test_who_has_no_ticket_produces_nothing_or_all_at_once_when_it_gets_one(
     most = max(Counter(sends).values())
     assert most > 20 if waits else most == 2
     assert (done.summary.get("not_sent", 0) > 100) is not waits
+
+
+def drifting(slow: float, fast: float, phase: int) -> None:
+    """The link from 3 to 2 is cut; 3, whose clock is slow, is excluded by 2, whose clock is fast."""
+    rules = LeaseSettings(k=2, round_ns=ROUND * MS, delay_ns=ROUND * MS // 10)
+    places = {13 - 2 * i: i for i in range(7)}
+    ring = Holders(lambda place: Leases(place, 14, places, rules), 7)
+    ring.rates = [slow if p == 3 else fast for p in range(7)]
+    ring.run(5 * ROUND + phase * ROUND / 8)
+    ring.cut = lambda a, b: (a, b) == (3, 2)
+    ring.run(20 * ROUND)
+
+
+def test_clock_rates_may_differ_by_less_than_quarantine_to_lease() -> None:
+    rules = LeaseSettings()
+    bound = rules.quarantine_ns / rules.lease_ns
+    assert bound == pytest.approx(3.2 / 2.2)
+    assert 1.19 / 0.83 < bound < 1.25 / 0.75
+    for phase in range(6, 10):
+        drifting(0.83, 1.19, phase)
+    with pytest.raises(ViolationError, match="2 and 3 both may assign"):
+        drifting(0.75, 1.25, 8)
