@@ -1,7 +1,8 @@
 """Packing of small messages: what one event sends to the same processes travels in one datagram.
 
 Section 3.3 of Baldoni, Friedman & van Renesse 1996. A server often relays several messages at once: all
-that a report has shown to be everywhere. Nothing waits for others to be packed with.
+that a report has shown to be everywhere. Nothing waits for others to be packed with, and only
+broadcasts and reports are packed.
 
 Pack      for each message: kind (2), group (2), source, sequence number, time of sending (2), length of
           the control information (2), length of the payload (2), the control information; then all
@@ -17,9 +18,10 @@ from typing import Any, ClassVar
 
 from typing_extensions import override
 
-from ..base import Effects, Send
+from ..base import Deliver, Effects, Send
 from ..wire import Message, WireError
 from .agreed import PART_BYTES
+from .messages import Cast, Report
 from .passed import BY_NUMBER, KINDS, Passed
 
 ENTRY = struct.Struct("!HHIIQHH")
@@ -80,19 +82,30 @@ class Pack(Message):
 
 
 MESSAGES = (*KINDS, Passed, Pack)
+PACKED = (Cast, Report)  # what view changes say travels alone
 
 
 def packed(me: int, effects: Effects) -> Effects:
-    """The same effects, of one event; what is sent comes last, in as few datagrams as will do."""
+    """The same effects, of one event, in as few datagrams as will do.
+
+    What is sent before a delivery does not wait for what the application answers to it.
+    """
     waiting: dict[tuple[int, ...], list[Message]] = {}
     for effect in effects:
         if isinstance(effect, Send):
             waiting.setdefault(effect.peers, []).append(effect.message)
-        else:
-            yield effect
+            continue
+        if isinstance(effect, Deliver):
+            yield from _sent(me, waiting)
+        yield effect
+    yield from _sent(me, waiting)
+
+
+def _sent(me: int, waiting: dict[tuple[int, ...], list[Message]]) -> Effects:
     for peers, messages in waiting.items():
         for some in _fitting(messages):
             yield Send(peers, Pack.of(me, some) if len(some) > 1 else some[0])
+    waiting.clear()
 
 
 def _fitting(messages: Iterable[Message]) -> Iterator[list[Message]]:
@@ -100,7 +113,7 @@ def _fitting(messages: Iterable[Message]) -> Iterator[list[Message]]:
     some: list[Message] = []
     room = PART_BYTES
     for message in messages:
-        needs = message.size if isinstance(message, KINDS) else PART_BYTES + 1
+        needs = message.size if isinstance(message, PACKED) else PART_BYTES + 1
         if some and needs > room:
             yield some
             some, room = [], PART_BYTES
