@@ -81,8 +81,8 @@ class Scenes:
             drawn.append({**cut, "at_ms": rounded(at), "for_ms": away})
             at += away + rng.uniform(3, 15) * beat
             if rng.random() < 0.5:  # from now on heartbeats meet in another way
-                pause = {"kind": "pause", "node": self._actor(), "for_ms": self._upto(beat)}
-                drawn.append({**pause, "at_ms": rounded(at - 2 * beat)})
+                pause = {"kind": "pause", "node": self._actor(), "for_ms": self._brief(beat)}
+                drawn.append({**pause, "at_ms": rounded(max(0.0, at - 2 * beat))})
             if rng.random() < 0.3:
                 cut = self._cut()
         return drawn
@@ -97,7 +97,7 @@ class Scenes:
             at = rounded(at + rng.uniform(0, s.patience_ms + s.grace_ms))
             drawn.append({"kind": "leave", "node": node, "at_ms": at})
             if rng.random() < 0.8:
-                away = [self._absence(), self._absence(), self._upto(3 * s.heartbeat_ms)]
+                away = [self._absence(), self._absence(), self._brief(3 * s.heartbeat_ms)]
                 drawn[-1]["for_ms"] = rng.choice(away)
         return drawn
 
@@ -168,6 +168,9 @@ class Scenes:
     @property
     def _nodes(self) -> range:
         return range(self.network.processes)
+
+    def _brief(self, most: float) -> float:
+        return rounded(self.rng.uniform(0.1, most))
 
     def _upto(self, most: float) -> float:
         return rounded(self.rng.uniform(0, most))
