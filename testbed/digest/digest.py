@@ -148,11 +148,11 @@ class Source(RunDirectory):
         try:
             found = self.emulation
             captured, _, _ = (found[key] for key in ("captured", "interfaces", "start_unix_ns"))
-            open_captures([self.packets])
+            files = open_captures([self.packets])
         except (UserError, KeyError, TypeError) as error:
             self.problems.append(f"the captures are left out: {error}")
             return None
-        if not captured:
+        if not captured or not any(file.parts(file.size) for file in files):
             self.problems.append("the captures hold no packet")
             return None
         return found

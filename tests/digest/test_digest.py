@@ -216,7 +216,7 @@ def test_what_a_damaged_run_has_is_digested_and_the_rest_is_told(
     assert f"{empty}: no event logs" in words
     assert "the captures are left out" in words
     assert "link type 105" in words
-    assert f"{silent}: the captures hold no packet" in words
+    assert words.count("the captures hold no packet") == 2
     assert f"{cut}: packets/capture.pcap: added since the run" in words
     assert {results.load(run).summary["verdict"] for run in (path, silent, cut)} == {"stale"}
     assert captured.out.count("digested") == 4
