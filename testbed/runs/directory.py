@@ -106,7 +106,7 @@ class RunDirectory(AbstractContextManager["RunDirectory"]):
                 f"{self.path}: no such run directory; `testbed run` prints where its runs are"
             )
         manifest = read_json(file, "this is not a run directory")
-        if not isinstance(manifest, dict) or not {"schema", "status"} <= manifest.keys():
+        if not isinstance(manifest, dict) or "schema" not in manifest:
             raise UserError(f"{file}: not a manifest of this testbed")
         if manifest["schema"] != SCHEMA:
             raise UserError(
@@ -119,7 +119,7 @@ class RunDirectory(AbstractContextManager["RunDirectory"]):
     @property
     def status(self) -> str:
         """What became of the run."""
-        status = str(self.manifest.get("status"))
+        status = str(self.manifest.get("status", "unknown"))
         return "dead" if status == "running" and not self._is_alive() else status
 
     def _is_alive(self) -> bool:
