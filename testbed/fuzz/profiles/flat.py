@@ -31,8 +31,13 @@ class FlatProfile(MembersProfile):
     @override
     def promised(self, scenario: Scenario) -> bool:
         experiment = scenario.experiment
-        timing = {key: getattr(experiment.settings, key) for key in TIMING}
-        one_group = Daisy.Settings(levels=1, **timing)
-        return super().promised(
-            replace(scenario, experiment=replace(experiment, settings=one_group))
-        )
+        one_group = replace(experiment, settings=_as_daisy(experiment.settings))
+        return super().promised(replace(scenario, experiment=one_group))
+
+    @override
+    def repair_ms(self, settings: Any) -> float:
+        return super().repair_ms(_as_daisy(settings))
+
+
+def _as_daisy(settings: Any) -> Daisy.Settings:
+    return Daisy.Settings(levels=1, **{key: getattr(settings, key) for key in TIMING})

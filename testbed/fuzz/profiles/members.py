@@ -17,7 +17,7 @@ The daisy has limits, which all trials respect (``promised``):
   that views last; and ``patience_ms`` is longer than a round trip, over all links that are late.
 - A process that was cut off for longer than ``grace_ms`` and is gone before it is back leaves a gap. So
   where anybody crashes or leaves, all periods in which processes are cut off are shorter than that,
-  taken together.
+  taken together. So they are where levels grow: two parts that both split groups may not meet again.
 - Nobody is cut off for ``forget_ms`` or longer. Links are slow once at most: two slow periods at a time
   would delay a packet far beyond the end of both.
 - A view of servers that crashes as a whole, with a local group, leaves a gap. So if all members of a
@@ -180,7 +180,7 @@ class MembersProfile(Profile):
         cut = sum(fault.for_ms or 0 for fault in drawn if _cuts_off(fault))
         going = [fault for fault in drawn if isinstance(fault, Crash | Leave)]
         gone = max(elements.losses(going, network.processes), key=len)
-        if cut >= (s.grace_ms if gone else s.forget_ms):
+        if cut >= (s.grace_ms if gone or s.max_levels else s.forget_ms):
             return False
         if experiment.channel and (gone or experiment.channel.max_rto_ms > 0.6 * s.patience_ms):
             return False
