@@ -51,7 +51,10 @@ def public(top: str) -> list[str]:
 
 
 def _is_public(path: str) -> bool:
-    mode = os.lstat(path).st_mode
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError:  # not even this user may look, or it has just gone
+        return False
     return S_ISLNK(mode) or bool(mode & S_IROTH)
 
 
