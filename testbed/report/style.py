@@ -103,10 +103,18 @@ def render(figure: Figure, suffix: str) -> bytes:
     return buffer.getvalue()
 
 
-def draw_curve(axes: Axes, index: int, label: str, x: Sequence[Any], y: Sequence[float]) -> None:
-    """The curve of this number among those of a panel."""
+def draw_curve(
+    axes: Axes,
+    index: int,
+    label: str,
+    x: Sequence[Any],
+    y: Sequence[float],
+    spread: Sequence[float] | None = None,
+) -> None:
+    """The curve of this number among those of a panel; ``spread`` is half the length of error bars."""
     its = look(index)
-    axes.plot(x, y, label=label, color=its.colour, linestyle=its.dash, marker=its.mark)
+    how = {"label": label, "color": its.colour, "linestyle": its.dash, "marker": its.mark}
+    axes.errorbar(x, y, yerr=spread, capsize=0 if spread is None else 2, **how)
 
 
 def save(figure: Figure, directory: Path, name: str) -> None:

@@ -10,11 +10,8 @@ import pytest
 from scripts.reproductions import Claim
 from scripts.reproductions.baldoni.claims import (
     CLAIMS,
-    Interval,
-    all_of,
     grows_as_root,
     is_exact,
-    is_less,
     root_is_best,
 )
 from scripts.reproductions.baldoni.points import (
@@ -41,6 +38,7 @@ from scripts.reproductions.baldoni.points import (
     group_size,
     parts,
 )
+from scripts.reproductions.intervals import Interval, all_of, is_less
 from testbed.protocols.daisy.tree import daisy
 from tests.scripts.judged import edge, hold_against
 

@@ -25,7 +25,7 @@ from statistics import fmean
 
 from scripts import reproductions as shared
 from scripts.reproductions.baldoni import domains
-from scripts.reproductions.baldoni.claims import CLAIMS, curve, shown
+from scripts.reproductions.baldoni.claims import CLAIMS, curve
 from scripts.reproductions.baldoni.points import (
     ALTERNATIVES,
     CURVES,
@@ -45,7 +45,7 @@ from scripts.reproductions.baldoni.points import (
     parts,
     work,
 )
-from testbed.report.style import draw_curve
+from scripts.reproductions.intervals import draw, shown
 
 DOMAINS = "domains"  # a part of its own
 COMPARED = {PLAIN: f"{PLAIN}, daisy", SAFE: f"{SAFE}, daisy", **ALTERNATIVES}
@@ -160,8 +160,8 @@ def _draw(
         shown = (("control", "control (bytes a copy)"), ("delay", "delay (ms)"))
         for axes, (figure, title) in zip(panels, shown, strict=True):
             for index, (legend, each) in enumerate(curves.items()):
-                values = [fmean(getattr(found[point], figure)) for point in each]
-                draw_curve(axes, index, legend, ticks, values)
+                values = [getattr(found[point], figure) for point in each]
+                draw(axes, index, legend, ticks, values)
             axes.set(xlabel=label, ylabel=title, xscale="log", yscale="log")
             axes.set_xticks(ticks, [str(tick) for tick in ticks])
             axes.minorticks_off()

@@ -1,16 +1,11 @@
-"""What Baldoni et al. claim, and the judges: by 95 % confidence intervals over seeds.
+"""What Baldoni et al. claim, and the judges: by 95 % confidence intervals over seeds."""
 
-Two points are compared seed by seed, with the same sends. A claim holds if the whole interval of what
-it compares is on its side, and does not if it is on the other; else the measurements decide nothing.
-"""
-
-from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from math import inf, log, sqrt
-from statistics import fmean, linear_regression, stdev
-from typing import Any, NamedTuple
+from statistics import fmean, linear_regression
+from typing import Any
 
-from scripts.reproductions import Claim, Finding, Key, curried
+from scripts.reproductions import Claim, Finding, curried
 from scripts.reproductions.baldoni.points import (
     ALL,
     ALTERNATIVES,
@@ -35,55 +30,10 @@ from scripts.reproductions.baldoni.points import (
     Measured,
     Point,
 )
+from scripts.reproductions.intervals import Interval, all_of, is_less, less, shown
 
 EXACT = 0.01  # how far from a formula a figure may be, relative to it
 NEAR = 0.1  # how far from 1/L an exponent may be
-
-
-class Interval(NamedTuple):
-    """A 95 % confidence interval of a mean."""
-
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> "Interval":
-        """By Student's t, since seeds are few."""
-        from scipy.stats import t
-
-        half = t.ppf(0.975, len(values) - 1) * stdev(values) / sqrt(len(values))
-        return cls(fmean(values) - half, fmean(values) + half)
-
-    def within(self, low: float, high: float) -> bool | None:
-        """Whether it is between two numbers, or beyond them; None if it is neither."""
-        if low <= self.low and self.high <= high:
-            return True
-        return False if self.high < low or high < self.low else None
-
-
-def all_of(answers: Sequence[bool | None]) -> bool | None:
-    """No, if one is no; unclear, if one is unclear; else yes."""
-    return False if False in answers else None if None in answers else True
-
-
-def shown(values: Sequence[float]) -> str:
-    """A mean and the half-width of its interval."""
-    interval = Interval.of(values)
-    return f"{fmean(values):,.3g} ± {(interval.high - interval.low) / 2:.2g}"
-
-
-def less(found: Mapping[Key, Any], figure: str, one: Key, *others: Key) -> bool | None:
-    """Whether a figure of one point is less than those of others."""
-    values = [getattr(found[point], figure) for point in (one, *others)]
-    ahead = ([y - x for x, y in zip(values[0], more, strict=True)] for more in values[1:])
-    return all_of([Interval.of(each).within(0, inf) for each in ahead])
-
-
-@curried
-def is_less(found: Mapping[Key, Any], figure: str, one: Key, *others: Key) -> Finding:
-    """A figure of one point is less than those of others."""
-    first, *rest = (shown(getattr(found[point], figure)) for point in (one, *others))
-    return Finding(f"{first} against {', '.join(rest)}", less(found, figure, one, *others))
 
 
 def curve(found: Found, name: str) -> dict[int, Measured]:

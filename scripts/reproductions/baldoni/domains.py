@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import networkx as nx
 
 from scripts.reproductions import Claim, show_claims, show_table
-from scripts.reproductions.baldoni.claims import is_less, shown
 from scripts.reproductions.baldoni.points import Seeds
+from scripts.reproductions.intervals import is_less, shown
 from testbed.check import check_events
 from testbed.commands.terminal import progress_bar
 from testbed.engines.simulate.engine import Simulation

@@ -1,0 +1,73 @@
+"""How all reproductions decide: by 95 % confidence intervals over seeds.
+
+Two points are compared seed by seed, with the same sends. A claim holds if the whole interval of what
+it compares is on its side, and does not if it is on the other; else the measurements decide nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import inf, sqrt
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scripts.reproductions import Finding, Key, curried
+from testbed.report.style import draw_curve
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def half_width(values: Sequence[float]) -> float:
+    """Half the length of the interval of a mean, which takes two values at least."""
+    from scipy.stats import t
+
+    return float(t.ppf(0.975, len(values) - 1)) * stdev(values) / sqrt(len(values))
+
+
+class Interval(NamedTuple):
+    """A 95 % confidence interval of a mean."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "Interval":
+        """By Student's t, since seeds are few."""
+        half = half_width(values)
+        return cls(fmean(values) - half, fmean(values) + half)
+
+    def within(self, low: float, high: float) -> bool | None:
+        """Whether it is between two numbers, or beyond them; None if it is neither."""
+        if low <= self.low and self.high <= high:
+            return True
+        return False if self.high < low or high < self.low else None
+
+
+def all_of(answers: Sequence[bool | None]) -> bool | None:
+    """No, if one is no; unclear, if one is unclear; else yes."""
+    return False if False in answers else None if None in answers else True
+
+
+def shown(values: Sequence[float]) -> str:
+    """A mean and the half-width of its interval."""
+    return f"{fmean(values):,.3g} ± {half_width(values):.2g}"
+
+
+def draw(
+    axes: "Axes", index: int, label: str, places: Sequence[Any], values: Sequence[Sequence[float]]
+) -> None:
+    """Draw a curve through the means of what was measured at its places, with their intervals."""
+    draw_curve(axes, index, label, places, [*map(fmean, values)], [*map(half_width, values)])
+
+
+def less(found: Mapping[Key, Any], figure: str, one: Key, *others: Key) -> bool | None:
+    """Whether a figure of one point is less than those of others."""
+    values = [getattr(found[point], figure) for point in (one, *others)]
+    ahead = ([y - x for x, y in zip(values[0], more, strict=True)] for more in values[1:])
+    return all_of([Interval.of(each).within(0, inf) for each in ahead])
+
+
+@curried
+def is_less(found: Mapping[Key, Any], figure: str, one: Key, *others: Key) -> Finding:
+    """A figure of one point is less than those of others."""
+    first, *rest = (shown(getattr(found[point], figure)) for point in (one, *others))
+    return Finding(f"{first} against {', '.join(rest)}", less(found, figure, one, *others))
