@@ -31,7 +31,7 @@ ROOMS = (
     ("engines",),
     ("run",),
     ("spark",),
-    ("explore", "fuzz", "digest", "sweep"),
+    ("explore", "fuzz", "digest", "sweep", "export"),
     ("report",),
     ("commands",),
     ("cli",),

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -90,6 +91,53 @@ def test_messages_bytes_and_hops_are_what_tshark_counts(runs: dict[str, list[Pat
         assert summary["wire_bytes"] == (carried.length + 14).sum()
         assert summary["messages"] == receivers.sum() > summary["copies"]
         assert summary["bytes"] == (payload * receivers).sum()
+
+
+def test_the_comments_of_a_pcapng_agree_with_the_hops_table(
+    runs: dict[str, list[Path]], tmp_path: Path
+) -> None:
+    for path in runs["virtual"]:
+        file = tmp_path / f"{path.name}.pcapng"
+        assert run_testbed("export", path, "--pcapng", "-o", file).returncode == 0
+        start = json.loads((path / "emulation.json").read_text())["start_unix_ns"]
+        found = [_commented(line, start) for line in read_by_tshark(file)]
+        hops = results.load(path).hops
+        expected = (
+            (
+                f"s{hop['tail']}->s{hop['head']}",
+                hop["arrived"],
+                hop["started"] - hop["queued"],
+                f"m({hop['source']},{hop['seq']})",
+            )
+            for hop in hops.to_dict("records")
+        )
+        assert sorted(filter(None, found)) == sorted(expected)
+        assert len(found) == len(hops) + found.count(None)
+
+
+def read_by_tshark(file: Path) -> list[list[str]]:
+    fields = ["frame.interface_name", "frame.time_epoch", "frame.comment"]
+    options = [option for field in fields for option in ("-e", field)]
+    command = ["tshark", "-r", str(file), "-T", "fields", *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return [line.split("\t") for line in done.stdout.splitlines()]
+
+
+def _commented(line: list[str], start: int) -> tuple[str, int, int, str] | None:
+    """The link, arrival, waiting time and message of a hop; None for a packet sent by its host."""
+    interface, epoch, comment = line
+    if "sent by its host" in comment:
+        return None
+    found = re.fullmatch(
+        r"(m\(\d+,\d+\)).*, hop \d+, (?:queued (\S+) ms behind \d+ \w+|not queued)", comment
+    )
+    assert found, comment
+    return (
+        interface,
+        int(epoch.replace(".", "")) - start,
+        round(float(found[2] or 0) * 1e6),
+        found[1],
+    )
 
 
 def test_every_packet_belongs_to_a_message(runs: dict[str, list[Path]]) -> None:
