@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from testbed.experiment import load, parse, read_document
+from testbed.packets.pcap import read_packets
 from testbed.run import Run
+from testbed.runs.directory import RunDirectory
 from tests.emulation.conftest import CHECKOUT, emulated
 
 pytestmark = [pytest.mark.emulation, pytest.mark.usefixtures("kernel")]
@@ -24,6 +26,12 @@ def test_a_server_is_killed_and_nothing_is_lost(inside: str, tmp_path: Path) -> 
     done = emulated(what, tmp_path, "multicasts", "deliveries")
     figures, simulated = (run.summary for run in done)
     assert figures["crashes"] == 1
+    emulation = RunDirectory(done[0].path).emulation
+    at = [int(at) for at, (tail, _) in emulation["interfaces"].items() if tail is None]  # hosts
+    packets = read_packets(done[0].path / "packets")
+    assert figures["messages"] == sum(interface in at for interface in packets.interface)
+    crashed = emulation["hosts"][0]["meter"]
+    assert len(crashed["delays"]) == crashed["deliveries"] > 0
     patience = what.settings.patience_ms
     assert patience / 2 < figures["recovery_ms_max"] < 4 * patience
     assert figures["recovery_ms_max"] == pytest.approx(simulated["recovery_ms_max"], rel=0.01)

@@ -1,4 +1,4 @@
-"""What all processes of a run share, counters in memory and a pipe, and logs that survive SIGKILL.
+"""What all processes of a run share, counters in memory and a pipe, and logs that several write to.
 
 The supervisor reads the counters to see when a run is over. The pipe tells it of the events that may
 trigger a fault, in the order in which they happened.
@@ -55,9 +55,9 @@ class SharedCounters:
 
 
 class LiveLog(EventLog):
-    """The log of one host that may be killed at any time: nothing that it did is missing in it.
+    """The log of a host that may crash: the supervisor and the host's next incarnation continue it.
 
-    Lines are written one by one, to the end of a file that goes on when the host starts again.
+    Lines are written one by one, so that what a fault waits for is in it when the fault strikes.
     """
 
     def __init__(self, path: Path, counters: SharedCounters) -> None:
@@ -84,19 +84,3 @@ class LiveLog(EventLog):
     def _add(self, line: str) -> None:
         super()._add(line)
         self.flush()
-
-
-def cut_half_line(path: Path) -> None:
-    """Remove what a process that was killed has not written to its end."""
-    if path.exists():
-        with path.open("rb+") as file:
-            file.truncate(file.read().rfind(b"\n") + 1)
-
-
-def events_since(path: Path, place: int) -> dict[str, int]:
-    """How many messages were sent and delivered according to a log, from a place in it on."""
-    lines = path.read_bytes()[place:] if path.exists() else b""
-    return {
-        "multicasts": lines.count(b'"event":"send"'),
-        "deliveries": lines.count(b'"event":"deliver"'),
-    }

@@ -15,7 +15,7 @@ from copy import deepcopy
 from dataclasses import asdict
 from functools import partial
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, NoReturn
 
 from testbed.engines.mininet.hosts.counters import SharedCounters
 from testbed.engines.mininet.kernel.timerfd import TimerFd
@@ -145,19 +145,18 @@ class HostProcess:
         """The run's clock."""
         return time.monotonic_ns() - self.start
 
-    def run(self, start: int, orders: int) -> None:
-        """From the agreed instant until somebody says stop; a file brings orders meanwhile."""
+    def run(self, start: int, orders: int) -> NoReturn:
+        """From the agreed instant until ``StopHostError``; a file brings orders meanwhile."""
         self.start = start
         self.orders = orders
         if self.ordered:
             self.poll.register(orders, select.POLLIN)
         heappush(self.agenda, (0, 0, lambda: self.node.start(self.now())))
-        with suppress(StopHostError):
-            while True:
-                if self.agenda and self.agenda[0][0] <= self.now():
-                    heappop(self.agenda)[2]()
-                elif not (self.agenda or self.ordered) or self._arrived():
-                    self._receive(*self.socket.recvfrom(LONGEST_DATAGRAM))
+        while True:
+            if self.agenda and self.agenda[0][0] <= self.now():
+                heappop(self.agenda)[2]()
+            elif not (self.agenda or self.ordered) or self._arrived():
+                self._receive(*self.socket.recvfrom(LONGEST_DATAGRAM))
 
     def close(self) -> None:
         """Write what is to be written."""
@@ -167,15 +166,18 @@ class HostProcess:
 
     def unicast(self, sender: int, peers: tuple[int, ...], message: Message) -> None:
         """A datagram for each peer."""
-        data = self._encode(message, len(peers))
+        data = self._encode(message)
         for peer in peers:
             self.socket.sendto(data, self.addresses[peer])
+            self._count(message, len(data), 1)
 
     def multicast(self, sender: int, peers: tuple[int, ...], message: Message) -> None:
         """One datagram, which the switches copy along this host's tree."""
         if len(peers) != len(self.addresses) - 1:
             raise ValueError("the network's multicast goes to all other processes")
-        self.socket.sendto(self._encode(message, len(peers)), (MULTICAST_IP, UDP_PORT))
+        data = self._encode(message)
+        self.socket.sendto(data, (MULTICAST_IP, UDP_PORT))
+        self._count(message, len(data), len(peers))
 
     def set_timer(self, node: Node, timer: Hashable, delay: int) -> None:
         """An entry of the agenda; the newest of a name is the one that counts."""
@@ -225,16 +227,18 @@ class HostProcess:
             self.node.receive(message, sender, self.now())
             self.counters.deliveries[self.me] = self.meter.deliveries
 
-    def _encode(self, message: Message, receivers: int) -> bytes:
+    def _encode(self, message: Message) -> bytes:
         data = self.codec.encode(message)
         if len(data) > LONGEST_DATAGRAM:
             raise ValueError(
                 f"a message of {len(data)} bytes; a datagram holds {LONGEST_DATAGRAM} at most"
             )
-        self.counters.moved[self.me] += 1
-        fragments = len(frames(len(data), self.mtu, "udp"))
-        self.sent.add(receivers, fragments, message)
         return data
+
+    def _count(self, message: Message, size: int, receivers: int) -> None:
+        """After each datagram, so that a host that crashes has counted those that it sent."""
+        self.counters.moved[self.me] += 1
+        self.sent.add(receivers, len(frames(size, self.mtu, "udp")), message)
 
 
 def _socket(me: int, port: int) -> socket.socket:

@@ -5,7 +5,7 @@ longer than the run. A host enters its network namespace, opens its socket, and 
 when all have, they are told the instant at which the run's clock is zero. The run is over when no fault
 is to come, nobody has anything to do, no timer is set and no datagram has moved for a while.
 
-A host that is killed loses what it counted; its sends and deliveries are counted from its log.
+A host that crashes is interrupted wherever it is, says what it has counted, and is killed.
 """
 
 import ctypes
@@ -17,7 +17,8 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Self, TextIO
 
 from typing_extensions import override
@@ -32,7 +33,6 @@ from testbed.engines.mininet.plan import MULTICAST_IP, host_ip
 from testbed.errors import UserError
 from testbed.experiment import Scenario
 from testbed.faults import Actuator, Condition, Crash, Watch
-from testbed.node.meter import Meter, Sent
 from testbed.packets.framing import frames
 from testbed.runs.directory import RunDirectory, run_id
 from testbed.runs.events import EventLog
@@ -93,8 +93,7 @@ class Supervisor(Actuator):
         crashes = any(isinstance(fault, Crash) for fault in scenario.experiment.faults)
         self._live = crashes or bool(awaited)
         self._paused: set[int] = set()
-        self._killed: list[dict[str, Any]] = []  # the figures of those
-        self._begun: dict[int, int] = {}  # where in its log the last incarnation of a host begins
+        self._crashed: list[dict[str, Any]] = []  # the figures of those
         self.hosts = self._make(range(scenario.network.processes))
 
     def __enter__(self) -> Self:
@@ -129,7 +128,7 @@ class Supervisor(Actuator):
         for node in self._paused:
             os.kill(self.children[node].pid, signal.SIGCONT)
         answers = [json.loads(self._answer(child)) for child in self.children.values()]
-        return self._killed + answers
+        return self._crashed + answers
 
     @override
     def set_link(self, a: int, b: int, condition: Condition) -> None:
@@ -138,17 +137,17 @@ class Supervisor(Actuator):
 
     @override
     def kill(self, node: int) -> None:
-        """By SIGKILL; its log says so."""
-        self.children.pop(node).end()
+        """By SIGTERM, on which it does nothing but say what it has counted, and SIGKILL."""
+        child = self.children.pop(node)
+        os.kill(child.pid, signal.SIGTERM)
+        os.kill(child.pid, signal.SIGCONT)  # if it stands still
+        figures = json.loads(self._answer(child))
+        child.end()
         self._paused.discard(node)
         self.counters.timers[node] = 0
-        counters.cut_half_line(self.directory.event_log(node))
-        meter = Meter()
-        vars(meter).update(
-            counters.events_since(self.directory.event_log(node), self._begun.get(node, 0))
-        )
-        meter.counted["crashes"] += 1
-        self._killed.append({"meter": meter.to_json(), "sent": asdict(Sent()), "malformed": 0})
+        counted = figures["meter"]["counted"]
+        counted["crashes"] = counted.get("crashes", 0) + 1
+        self._crashed.append(figures)
         with self._event_log(node) as log:
             log.note(self.now(), node, "crash", {})
 
@@ -161,7 +160,6 @@ class Supervisor(Actuator):
         self.hosts[node] = host
         with self._event_log(node) as log:
             log.note(self.now(), node, "restart", {"incarnation": incarnation})
-        self._begun[node] = self.directory.event_log(node).stat().st_size
         child = self.children[node] = self._fork(host)
         self._answer(child)
         os.write(child.orders, b"%d" % self.started)
@@ -304,11 +302,12 @@ class Supervisor(Actuator):
         enter(self.namespaces[host.me])
         host.open()
         signal.signal(signal.SIGTERM, _stop)
-        os.write(answers, b"ready\n")
-        while (order := os.read(orders, 64)) == WARM_UP:
-            os.write(answers, b"%d\n" % self._warm_up(host))
-        if order:
-            host.run(int(order), orders)
+        with suppress(StopHostError):
+            os.write(answers, b"ready\n")
+            while (order := os.read(orders, 64)) == WARM_UP:
+                os.write(answers, b"%d\n" % self._warm_up(host))
+            if order:
+                host.run(int(order), orders)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         host.close()
         os.write(answers, json.dumps(host.figures()).encode() + b"\n")
