@@ -34,8 +34,9 @@ def add_parser(commands: Any) -> None:
         "channels allow. A message goes to everybody, or to any set of others as well, or to any of "
         "its sender's groups, as the protocol has it; groups are pairs, in a ring. Either all keep "
         "causal order and deliver everything, or the shortest that does not is drawn, and the oracle "
-        "says what is wrong with it. Exit status: 0 all were tried and are right, 1 one is wrong, "
-        "2 there are too many to try.",
+        "says what is wrong with it. A protocol is not live if it comes to where a message can never "
+        "be delivered, though something goes on for ever. Exit status: 0 all were tried and are right, "
+        "1 one is wrong, 2 there are too many to try.",
         epilog=f"Protocols: {', '.join(PROTOCOLS)}. Each of these has a mistake to find: "
         f"{', '.join(BROKEN)}.",
     )
@@ -114,13 +115,20 @@ def show(result: Exploration, out: Console) -> None:
 
 
 def _show_example(result: Exploration, example: CounterExample, out: Console) -> None:
-    out.print(f"[bold red]invalid[/]: {example.wrong.sentence}\n", soft_wrap=True)
+    how = "not live" if example.circle else "invalid"
+    out.print(f"[bold red]{how}[/]: {example.wrong.sentence}\n", soft_wrap=True)
     diagram = Diagram(result.nodes, example)
     for line in diagram.lines(min(max(out.width, NARROWEST), WIDEST)):
         out.print(line, soft_wrap=True)
     out.print()
     for note in diagram.legend():
         out.print(note, markup=False, soft_wrap=True)
+    if example.circle:
+        last = "moment repeats" if example.circle == 1 else f"{example.circle} moments repeat"
+        out.print(
+            f"\nthe last {last} for ever; whatever happens instead, it is never delivered",
+            soft_wrap=True,
+        )
     for sentence in example.oracle:
         out.print(f"\nthe oracle: {sentence}", markup=False, soft_wrap=True)
 
@@ -149,6 +157,7 @@ def _example_json(example: CounterExample) -> dict[str, Any]:
     return {
         "wrong": example.wrong.sentence,
         "at": example.at,
+        "circle": example.circle,
         "moments": [
             {
                 "process": moment.process,

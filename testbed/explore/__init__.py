@@ -10,13 +10,15 @@ draws at random comes from one seed.
 
 Checked after every step: a message is delivered after its causal past, once, and only if it was sent;
 the protocol raises no exception. When nothing is in transit: every message was delivered at all its
-destinations. That others could still be multicast is no excuse; but if a protocol's timers never rest,
-something is always pending, and nothing counts as lost.
+destinations; that others could still be multicast is no excuse. When all states are known: from each of
+them everything that was sent can still be delivered; otherwise the protocol is not live, and an
+execution is shown that goes round in a circle for ever.
 
 The way through the modules: ``process`` works out what one process does (``recorder`` runs it),
 ``channel_contents`` and ``monitor`` what channels hold and what is known, each numbered by ``freeze``
-or by content; ``world`` combines the numbers, ``search`` visits all states, ``replay`` repeats a
-counter-example for the oracle of ``testbed.check``, and ``diagram`` draws it.
+or by content; ``world`` combines the numbers, ``search`` visits all states, ``liveness`` looks for
+circles, ``replay`` repeats a counter-example for the oracle of ``testbed.check``, and ``diagram`` draws
+it.
 """
 
 import random
@@ -48,6 +50,7 @@ class CounterExample:
     moments: tuple[Moment, ...]  # up to the mistake, and on to what was delivered too late
     at: int  # the index of the moment that is wrong
     verdict: Verdict | None  # of the oracle, once all that was in transit has arrived
+    circle: int = 0  # so many moments at the end repeat for ever: the protocol is not live
 
     @property
     def oracle(self) -> list[str]:
@@ -117,7 +120,7 @@ def explore(
     if found.wrong:
         replay = Replay(make, make_places(protocol, nodes))
         replay.play(found.path, processes.messages)
-        example = _counter_example(replay, found.wrong)
+        example = _counter_example(replay, found.wrong, found.circle)
     return Exploration(protocol.name, nodes, count, fifo, answers, to, found, example)
 
 
@@ -145,7 +148,7 @@ def choose(place: Place, to: str) -> list[Destinations]:
     return choices
 
 
-def _counter_example(replay: Replay, wrong: Mistake) -> CounterExample:
+def _counter_example(replay: Replay, wrong: Mistake, circle: int) -> CounterExample:
     """The execution that was replayed, once the oracle has confirmed that it is wrong."""
     end = len(replay.moments)
     last = replay.moments[-1]
@@ -156,7 +159,7 @@ def _counter_example(replay: Replay, wrong: Mistake) -> CounterExample:
     if verdict.verdict != "invalid":
         raise AssertionError(f"{wrong.sentence}; but the oracle finds the run {verdict.verdict}")
     late = _late(replay.moments, end, {v.cause for v in verdict.violations()})
-    return CounterExample(wrong, tuple(replay.moments[:late]), end - 1, verdict)
+    return CounterExample(wrong, tuple(replay.moments[:late]), end - 1, verdict, circle)
 
 
 def _late(moments: list[Moment], end: int, causes: set[tuple[int, int]]) -> int:

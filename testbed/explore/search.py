@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from testbed.explore.liveness import circle, stuck
 from testbed.explore.monitor import Mistake
 from testbed.explore.world import Transition, World, WorldState
 
@@ -23,6 +24,7 @@ class SearchResult:
     complete: bool = False
     path: tuple[Transition, ...] = ()  # a shortest path to a mistake
     wrong: Mistake | None = None
+    circle: int = 0  # so many transitions at the end of the path repeat for ever
 
 
 def search(world: World, limit: int, progress: LevelProgress) -> SearchResult:
@@ -56,7 +58,19 @@ class _Search:
                 if self._visit(state, ways, level):
                     return self.found
         self.found.complete = True
+        if not self.found.exact:  # otherwise no path comes back to a state
+            self._check_liveness()
         return self.found
+
+    def _check_liveness(self) -> None:
+        state = stuck(self.world, self.came_from)
+        if state is not None:
+            path, self.found.circle = circle(self.world, state)
+            wrong = self.world.monitor.lost(path[-1].state[-1])
+            assert wrong is not None
+            endless = f"{wrong.sentence}, though something happens for ever"
+            self._wrong(wrong._replace(sentence=endless), state)
+            self.found.path += tuple(path)
 
     def _visit(self, state: WorldState, ways: int, level: int) -> bool:
         """Visit a state; whether the search is over."""

@@ -198,3 +198,28 @@ class Shy(Timestamp):
 
     def busy(self) -> bool:
         return bool(self.T[self.me])
+
+
+class PingPong(Overlay):
+    """Sends back what it gets, for ever."""
+
+    def receive(self, message: Message, sender: int, now: int) -> Effects:
+        yield Send((sender,), message)
+
+
+class Restless(Overlay):
+    """Sets its timer again and again, which keeps nobody from anything."""
+
+    def start(self, now: int) -> Effects:
+        yield SetTimer("tick", 1)
+
+    def timeout(self, timer: Hashable, now: int) -> Effects:
+        yield SetTimer(timer, 1)
+
+
+class Tired(Restless):
+    """Hears nothing any more once it has heard two messages, though its timer ticks on."""
+
+    def receive(self, message: Message, sender: int, now: int) -> Effects:
+        if sum(self.seen) < 2:
+            yield from super().receive(message, sender, now)

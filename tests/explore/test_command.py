@@ -8,7 +8,7 @@ from testbed.explore.diagram import Diagram
 from testbed.protocols.broken import BROKEN
 from testbed.protocols.broken.timestamp import Impatient
 from tests.command_line import CommandLine
-from tests.explore.odd_protocols import RESTING, NewestOnly, example_of
+from tests.explore.odd_protocols import RESTING, NewestOnly, PingPong, example_of
 
 EXPLORE = ("explore", "--protocol")
 TRIANGLE = """\
@@ -67,6 +67,17 @@ def test_the_command_draws_a_counter_example(testbed: CommandLine) -> None:
     assert "invalid: process 2 delivers m(1,1) without m(0,1)" in out
     assert TRIANGLE.splitlines()[-1] in out
     assert "the oracle: node 2 delivered m(1,1) before m(0,1), but" in out
+
+
+def test_the_command_draws_what_goes_on_for_ever(
+    testbed: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(BROKEN, "ping-pong", PingPong)
+    out = testbed(*EXPLORE, "ping-pong", status=1).out
+    assert "not live: process 1 never delivers m(0,1), though something happens for ever" in out
+    assert "the last 4 moments repeat for ever; whatever happens instead" in out
+    example = testbed(*EXPLORE, "ping-pong", "--json", status=1).json()["counter_example"]
+    assert example["circle"] == 4
 
 
 def test_the_command_admits_what_it_has_not_tried(testbed: CommandLine) -> None:

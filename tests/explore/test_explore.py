@@ -289,6 +289,33 @@ def test_a_limit_leaves_it_unknown() -> None:
     assert result.found.states <= 100
 
 
+@pytest.mark.parametrize(
+    ("protocol", "messages", "sentence", "circle"),
+    [
+        (odd.PingPong, 1, "process 1 never delivers m(0,1)", 2),
+        (odd.Tired, 3, "process 1 never delivers m(0,3)", 2),
+    ],
+)
+def test_a_protocol_that_goes_on_for_ever_without_delivering_is_not_live(
+    protocol: type[Protocol], messages: int, sentence: str, circle: int
+) -> None:
+    result = explore(protocol, 2, 3)
+    example = result.counter_example
+    assert example is not None
+    assert (result.verdict, result.messages) == ("invalid", messages)
+    assert example.wrong.sentence == f"{sentence}, though something happens for ever"
+    assert example.circle == circle
+    assert example.oracle
+    assert not any(m.delivered or m.multicast for m in example.moments[-circle:])
+    assert any("∅" in str(line) for line in Diagram(2, example).lines())
+
+
+def test_a_protocol_that_goes_on_for_ever_and_delivers_is_live() -> None:
+    result = explore(odd.Restless, 2, 2)
+    assert result.verdict == "valid"
+    assert not result.found.exact  # there are circles
+
+
 def test_an_exception_is_a_fault() -> None:
     example = odd.example_of(odd.Fragile, 2, 3)
     assert example.wrong.sentence == "process 1 fails: KeyError: 'two'"
