@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
+from zlib import crc32
 
 from .wire import Codec, Message, MessageId
 
@@ -170,6 +171,14 @@ class Place:
         return tuple(p for p in range(self.processes) if p != self.me)
 
 
+def given_wire_id(name: str) -> int:
+    """The number of a protocol in the header of its messages, the same for a name at all times.
+
+    Two names may share one: what distinguishes packets is the run that they belong to.
+    """
+    return 128 | crc32(str(name).encode()) & 127
+
+
 class Protocol(ABC):
     """One process of a causal multicast protocol.
 
@@ -178,8 +187,8 @@ class Protocol(ABC):
     """
 
     name: ClassVar[str]
-    paper: ClassVar[str]
-    wire_id: ClassVar[int]
+    paper: ClassVar[str] = "unpublished"
+    wire_id: ClassVar[int]  # given out by name, unless the protocol is older than that rule
     messages: ClassVar[tuple[type[Message], ...]] = (Message,)
     needs_overlay: ClassVar[bool] = False
     takes_subsets: ClassVar[bool] = False  # a message may be addressed to some processes only
@@ -193,6 +202,10 @@ class Protocol(ABC):
     @dataclass(frozen=True)
     class Settings:
         """The settings that an experiment file may give, with defaults; protocols derive their own."""
+
+    def __init_subclass__(cls) -> None:
+        if not hasattr(cls, "wire_id") and "name" in vars(cls):
+            cls.wire_id = given_wire_id(cls.name)
 
     def __init__(self, place: Place, settings: Any = None) -> None:
         self.me = place.me

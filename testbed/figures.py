@@ -1,7 +1,7 @@
 """The one table of figures: what a run's summary holds, and how it is called and written.
 
 Whatever prints, averages, draws or documents a figure looks here. What a protocol makes of its own
-counters it declares itself, in ``Protocol.figures``; the table takes that from the registry, so that a
+counters it declares itself, in ``Protocol.figures``; the table takes that from all protocols, so that a
 summary alone is enough to show a run. Counters that nobody declared are in summaries too, by the names
 that protocols give them, and so are messages that were discarded, as ``discarded_`` and the reason.
 """
@@ -9,6 +9,7 @@ that protocols give them, and so are messages that were discarded, as ``discarde
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from testbed.plugins import loaded
 from testbed.protocols import PROTOCOLS, Figure
 
 # What was put in and not measured: it has no mean over runs.
@@ -73,7 +74,8 @@ CHECKED = (
 
 def table() -> dict[str, Figure]:
     """All figures by key, in the order in which they are shown."""
-    own = (figure for protocol in PROTOCOLS.values() for figure in protocol.figures)
+    protocols = (*PROTOCOLS.values(), *loaded())
+    own = (figure for protocol in protocols for figure in protocol.figures)
     return {figure.key: figure for figure in (*GIVEN, *MEASURED, *own, *CHECKED)}
 
 

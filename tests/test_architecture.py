@@ -23,6 +23,7 @@ HOMES = {
 # one line may not import each other.
 ROOMS = (
     ("errors", "progress", "protocols", "topologies"),
+    ("plugins",),
     ("figures", "packets", "workloads", "faults"),
     ("experiment",),
     ("node",),

@@ -5,12 +5,12 @@ from typing import Any
 
 from rich.console import Console
 
-from testbed.commands.protocols import find_protocol
 from testbed.commands.terminal import console, print_json, progress_bar
 from testbed.errors import UserError
 from testbed.explore import LIMIT, CounterExample, Exploration, explore
 from testbed.explore.diagram import Diagram
 from testbed.explore.recorder import Act
+from testbed.plugins import find_protocol
 from testbed.protocols import PROTOCOLS
 from testbed.protocols.broken import BROKEN
 
@@ -40,7 +40,9 @@ def add_parser(commands: Any) -> None:
         epilog=f"Protocols: {', '.join(PROTOCOLS)}. Each of these has a mistake to find: "
         f"{', '.join(BROKEN)}.",
     )
-    parser.add_argument("--protocol", required=True, metavar="NAME", help="protocol to try")
+    parser.add_argument(
+        "--protocol", required=True, metavar="NAME", help="protocol to try; also ./mine.py:Mine"
+    )
     parser.add_argument("--nodes", type=int, default=3, help="number of processes (default: 3)")
     parser.add_argument(
         "--messages", type=int, default=4, help="messages to multicast in all, at most (default: 4)"

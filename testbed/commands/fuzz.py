@@ -8,11 +8,11 @@ from typing import Any
 
 from rich.console import Console
 
-from testbed.commands.protocols import find_protocol
 from testbed.commands.terminal import console, new_table, print_json, progress_bar
 from testbed.errors import UserError
 from testbed.fuzz import Batch, Example, Tally, batches, rounds, shrunk, try_batch, write_example
 from testbed.fuzz.coverage import states
+from testbed.plugins import find_protocol, reference
 from testbed.protocols import PROTOCOLS
 from testbed.protocols.broken import BROKEN
 
@@ -35,7 +35,8 @@ def add_parser(commands: Any) -> None:
         "--protocol",
         action="append",
         metavar="NAME",
-        help="which one to try; may be given several times (default: all of them)",
+        help="which one to try, also ./mine.py:Mine; may be given several times (default: all of "
+        "them)",
     )
     parser.add_argument(
         "--seeds", type=int, default=200, help="number of seeds for each protocol (default: 200)"
@@ -63,9 +64,7 @@ def add_parser(commands: Any) -> None:
 
 def command(options: argparse.Namespace) -> int:
     """Try all seeds, then shrink what went wrong."""
-    names = list(dict.fromkeys(options.protocol or PROTOCOLS))
-    for name in names:
-        find_protocol(name)
+    names = list(dict.fromkeys(reference(find_protocol(n)) for n in options.protocol or PROTOCOLS))
     if options.seeds < 1:
         raise UserError(f"--seeds {options.seeds}: must be at least 1")
     seeds = range(options.first_seed, options.first_seed + options.seeds)
@@ -106,7 +105,7 @@ def show(tallies: list[Tally], examples: dict[str, tuple[Path, Example]], out: C
     table = new_table(["protocol"], labels)
     for tally in tallies:
         figures = (tally.seeds, len(tally.wrong), tally.messages, tally.deliveries, tally.faults)
-        table.add_row(tally.protocol, *(f"{figure:,}" for figure in figures))
+        table.add_row(tally.name, *(f"{figure:,}" for figure in figures))
     out.print(table)
     for tally in tallies:
         if tally.table:
@@ -114,7 +113,7 @@ def show(tallies: list[Tally], examples: dict[str, tuple[Path, Example]], out: C
     for tally in tallies:
         if tally.protocol in examples:
             path, example = examples[tally.protocol]
-            out.print(f"\n[bold red]{tally.protocol}[/], seed {tally.first_wrong.seed}: ", end="")
+            out.print(f"\n[bold red]{tally.name}[/], seed {tally.first_wrong.seed}: ", end="")
             out.print(example.trial.sentence, markup=False, soft_wrap=True)
             out.print(f"  repeat: testbed run {path} --no-digest", soft_wrap=True)
 
@@ -123,7 +122,7 @@ def show_coverage(tally: Tally, out: Console) -> None:
     """How many states and transitions of a protocol's table were reached, and which were not."""
     missing = tally.coverage.missing(tally.table)
     out.print(
-        f"{tally.protocol}: {len(states(tally.coverage))} of {len(states(tally.table))} states and "
+        f"{tally.name}: {len(states(tally.coverage))} of {len(states(tally.table))} states and "
         f"{len(tally.table) - len(missing)} of {len(tally.table)} transitions reached"
         + ("; not reached:" if missing else "")
     )
@@ -134,7 +133,7 @@ def show_coverage(tally: Tally, out: Console) -> None:
 def to_json(tally: Tally, found: tuple[Path, Example] | None) -> dict[str, Any]:
     """What came of one protocol in plain data."""
     result: dict[str, Any] = {
-        "protocol": tally.protocol,
+        "protocol": tally.name,
         "seeds": tally.seeds,
         "messages": tally.messages,
         "deliveries": tally.deliveries,

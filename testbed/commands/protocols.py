@@ -2,13 +2,14 @@
 
 import argparse
 import dataclasses
-import difflib
 import inspect
 import sys
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from testbed.commands.terminal import console, print_json
+from testbed.commands.terminal import complain, console, print_json
 from testbed.errors import UserError
+from testbed.plugins import find_protocol, installed
+from testbed.plugins.source import source_of
 from testbed.protocols import PROTOCOLS, Protocol
 from testbed.protocols.broken import BROKEN
 
@@ -23,14 +24,16 @@ def add_parser(commands: Any) -> None:
         description="List the protocols: the paper that each comes from, how it works, and the keys "
         "that the [protocol] table of an experiment may set.",
     )
-    parser.add_argument("name", nargs="?", help="protocol to explain; broken-* too")
+    parser.add_argument(
+        "name", nargs="?", help="protocol to explain; broken-* too, or ./mine.py:Mine"
+    )
     parser.add_argument("--json", action="store_true", help="print the list as JSON")
     parser.set_defaults(command=command)
 
 
 def command(options: argparse.Namespace) -> int:
     """Print them."""
-    chosen = [find_protocol(options.name)] if options.name else list(PROTOCOLS.values())
+    chosen = [find_protocol(options.name)] if options.name else every_protocol()
     if options.json:
         print_json([describe(protocol) for protocol in chosen])
         return 0
@@ -50,14 +53,15 @@ def command(options: argparse.Namespace) -> int:
     return 0
 
 
-def find_protocol(name: str) -> type[Protocol]:
-    """A protocol of the registry, or one with a mistake."""
-    known = PROTOCOLS | BROKEN
-    if name not in known:
-        close = difflib.get_close_matches(name, known, 1)
-        hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
-        raise UserError(f"protocol {name}: there is no such protocol; {hint}")
-    return known[name]
+def every_protocol() -> list[type[Protocol]]:
+    """Those of the testbed and of installed packages; one that cannot be loaded harms no other."""
+    found = list(PROTOCOLS.values())
+    for name in installed():
+        try:
+            found.append(find_protocol(name))
+        except UserError as error:
+            complain(str(error))
+    return found
 
 
 def flowing(text: str) -> str:
@@ -77,9 +81,9 @@ def describe(protocol: type[Protocol]) -> dict[str, Any]:
     hints = get_type_hints(protocol.Settings)
     return {
         "name": protocol.name,
-        "summary": inspect.cleandoc(protocol.__doc__ or "").splitlines()[0],
+        "summary": next(iter(inspect.cleandoc(protocol.__doc__ or "").splitlines()), ""),
         "paper": protocol.paper,
-        "file": protocol.__module__.replace(".", "/") + ".py",
+        "file": _file(protocol),
         "needs_overlay": protocol.needs_overlay,
         "settings": {
             field.name: {"default": field.default, "values": _values(hints[field.name])}
@@ -94,6 +98,11 @@ def _values(hint: Any) -> str:
     if get_args(hint):
         return " or ".join(map(_values, get_args(hint)))
     return "none" if hint is type(None) else getattr(hint, "__name__", str(hint))
+
+
+def _file(protocol: type[Protocol]) -> str:
+    source = source_of(protocol)
+    return str(source.file) if source else protocol.__module__.replace(".", "/") + ".py"
 
 
 def _docstring(protocol: type[Protocol]) -> str:

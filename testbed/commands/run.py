@@ -16,6 +16,7 @@ from testbed.engines import choose_engine
 from testbed.errors import UserError
 from testbed.experiment import AUTO, ENGINES, load
 from testbed.figures import shown
+from testbed.plugins import find_protocol, reference
 from testbed.run import Run, run_experiment
 from testbed.runs.directory import PAGE, RunDirectory
 
@@ -37,6 +38,13 @@ def add_parser(commands: Any) -> None:
         help="simulate: a model, in seconds, at any scale; mininet: real packets on this kernel, as "
         "root; virtual: real packets in a user-mode kernel with exact time, no root; "
         "auto: mininet where it runs, else virtual",
+    )
+    parser.add_argument(
+        "--protocol",
+        action="append",
+        metavar="NAME",
+        help="run this protocol instead of the file's, with default settings; also ./mine.py:Mine; "
+        "may be given several times",
     )
     parser.add_argument("--seed", type=int, help="use this seed instead of the file's")
     parser.add_argument(
@@ -61,8 +69,13 @@ def add_parser(commands: Any) -> None:
 def command(options: argparse.Namespace) -> int:
     """Run all, then show all."""
     runs = []
+    instead = [{"name": reference(find_protocol(name))} for name in options.protocol or ()]
     experiments = load(
-        options.file, seed=options.seed, packets=options.packets, engine=options.engine
+        options.file,
+        seed=options.seed,
+        packets=options.packets,
+        engine=options.engine,
+        protocol=instead or None,
     )
     engine, why = choose_engine(experiments[0].engine)
     if experiments[0].engine == AUTO and not options.json:

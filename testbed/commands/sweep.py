@@ -32,8 +32,8 @@ def add_parser(commands: Any) -> None:
         "seed = [1, 2, 3], as tasks of Spark on all cores, and average over the seeds. A list where "
         "one value is wanted is a dimension; where the key itself takes a list, a list of lists is "
         "one; an array of tables such as [[topology]] gives alternatives. Started again it resumes "
-        "where it stopped. Exit status: 0 causal order held in all runs, 1 it did not, 2 a run "
-        "could not be done or judged.",
+        "where it stopped; points of a protocol whose code has changed are run again. Exit status: "
+        "0 causal order held in all runs, 1 it did not, 2 a run could not be done or judged.",
     )
     parser.add_argument("file", type=Path, help="experiment file (TOML) with lists of values")
     parser.add_argument(
@@ -44,6 +44,9 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument(
         "--runs", type=Path, default=Path("runs"), help="where run directories go (default: runs)"
+    )
+    parser.add_argument(
+        "--fresh", action="store_true", help="run all points again, also those that are done"
     )
     parser.add_argument("--json", action="store_true", help="print all runs and means as JSON")
     parser.set_defaults(command=command)
@@ -58,7 +61,9 @@ def command(options: argparse.Namespace) -> int:
     from testbed.sweep.runner import run_sweep  # Spark takes a while to import
 
     with progress_bar("sweep") as progress:
-        swept = run_sweep(sweep, text, options.runs, options.master, notes.print, progress)
+        swept = run_sweep(
+            sweep, text, options.runs, options.master, notes.print, progress, fresh=options.fresh
+        )
     failed = {describe(sweep, point): error for point, error in swept.failed.items()}
     plots = draw(sweep, swept, [f"{point}: {error}" for point, error in failed.items()])
     if options.json:

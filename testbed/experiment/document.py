@@ -10,8 +10,7 @@ import difflib
 import json
 import os
 import tomllib
-from collections import ChainMap
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -23,8 +22,9 @@ from pydantic import TypeAdapter, ValidationError
 from testbed.errors import UserError, read_text
 from testbed.faults import FAULTS, Fault
 from testbed.packets.framing import Framing
+from testbed.plugins import BUILT_IN, installed, look_up
+from testbed.plugins.source import Source, source_of
 from testbed.protocols import PROTOCOLS, Protocol
-from testbed.protocols.broken import BROKEN, BROKEN_CLUSTERS
 from testbed.protocols.channel import Reliable
 from testbed.topologies import GROUPINGS, MODELS, OVERLAYS, Grouping, Links, Model, OverlayModel
 from testbed.topologies.routing import Metric
@@ -36,10 +36,7 @@ LONGEST_SHOWN = 60  # characters of a wrong value
 LONGEST_NAME = 100  # characters; a directory is called so
 MOST_MS = 10**9  # a million seconds
 MOST = 10**12  # of anything else
-_REGISTRIES: dict[str, Mapping[str, Any]] = {
-    "protocol": ChainMap(
-        PROTOCOLS, BROKEN, BROKEN_CLUSTERS
-    ),  # also with what is added to either later
+_REGISTRIES: dict[str, Mapping[str, Any]] = {  # what a protocol is called, ``plugins`` knows
     "topology": MODELS,
     "overlay": OVERLAYS,
     "groups": GROUPINGS,
@@ -99,13 +96,16 @@ class Experiment:
         return str(self.file or self.name)
 
     def to_toml(self) -> str:
-        """The experiment as resolved: running this file again is running this experiment."""
+        """The experiment as resolved: running this file again is running this experiment.
+
+        A protocol in a file of its own is named as its copy, which a run directory keeps.
+        """
         document: dict[str, Any] = {
             "name": self.name,
             "seed": self.seed,
             "engine": self.engine,
             "packets": self.packets,
-            "protocol": {"name": self.protocol.name, **_plain(self.settings)},
+            "protocol": {"name": _kept_name(self.protocol), **_plain(self.settings)},
             "topology": {"model": self.topology.model, **_plain(self.topology)},
             "links": _plain(self.links),
             "overlay": {"model": self.overlay.model, **_plain(self.overlay)},
@@ -119,6 +119,19 @@ class Experiment:
         if self.groups is not None:
             document["groups"] = {"model": self.groups.model, **_plain(self.groups)}
         return tomli_w.dumps(document)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A protocol in a file of its own travels as the text of that file."""
+        source = source_of(self.protocol)
+        own = {"protocol": source, "settings": _plain(self.settings)} if source else {}
+        return {**vars(self), **own}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if isinstance(source := state["protocol"], Source):
+            protocol = source.load(BUILT_IN)
+            settings = _build(protocol.Settings, state["settings"], source.file, "protocol")
+            state = {**state, "protocol": protocol, "settings": settings}
+        vars(self).update(state)
 
 
 @dataclass(frozen=True)
@@ -189,18 +202,31 @@ def parse(document: Mapping[str, Any], file: Path) -> list[Experiment]:
                 file=file,
             )
         )
+    _check_names({experiment.protocol for experiment in experiments}, file)
     return experiments
 
 
-def key_types(table: str, content: Mapping[str, Any]) -> dict[str, Any]:
-    """The type of every key that a table may have; "" is the file itself.
+def _check_names(protocols: Collection[type[Protocol]], file: Path) -> None:
+    """See that figures and directories of different protocols can be told apart."""
+    names = [protocol.name for protocol in protocols]
+    for name in names:
+        if names.count(name) > 1:
+            raise UserError(f"{file}: two different protocols are called {name!r}; rename one")
+
+
+def key_types(table: str, content: Mapping[str, Any], file: Path = Path()) -> dict[str, Any]:
+    """The type of every key that a table of a file may have; "" is the file itself.
 
     Of a table whose model is not known, nothing is known.
     """
     classes: dict[str, Any] = {"": _Top, "links": Links, "transport": Transport}
-    if registry := _REGISTRIES.get(table):
-        chosen = registry.get(str(content.get(naming_key(table))))
-        cls = chosen.Settings if chosen and table == "protocol" else chosen
+    named = str(content.get(naming_key(table)))
+    cls: Any
+    if table == "protocol":
+        chosen = look_up(named, file.parent)
+        cls = chosen and chosen.Settings
+    elif registry := _REGISTRIES.get(table):
+        cls = registry.get(named)
     else:
         cls = classes.get(table)
     if cls is None:
@@ -259,12 +285,26 @@ def _pick(where: str, table: dict[str, Any], file: Path) -> tuple[Any, dict[str,
     """What a table names, and the rest of the table."""
     registry, key, rest = _REGISTRIES.get(where, _CHANNELS), naming_key(where), dict(table)
     name = rest.pop(key, None)
-    offered = [choice for choice in registry if choice not in BROKEN | BROKEN_CLUSTERS]
+    offered = [*PROTOCOLS, *installed()] if where == "protocol" else list(registry)
     if name is None:
         raise UserError(f"{file}: [{where}] needs the key {key!r}: one of {_list(offered)}")
+    if where == "protocol" and isinstance(name, str):
+        registry = {name: found} if (found := _protocol(name, file)) else {}
     if not isinstance(name, str) or name not in registry:
         raise _choice(file, f"{where}.{key}", name, offered)
     return registry[name], rest
+
+
+def _protocol(name: str, file: Path) -> type[Protocol] | None:
+    try:
+        return look_up(name, file.parent)
+    except UserError as error:
+        raise UserError(f"{file}: protocol.name: {error}") from None
+
+
+def _kept_name(protocol: type[Protocol]) -> str:
+    source = source_of(protocol)
+    return protocol.name if source is None else f"{source.kept}:{source.cls}"
 
 
 def _build(cls: Any, table: Mapping[str, Any], file: Path, where: str) -> Any:

@@ -37,7 +37,7 @@ def _tables(name: str, content: dict[str, Any], file: Path) -> list[dict[str, An
     key = naming_key(name)
     if isinstance(models := content.get(key), list) and models:
         return [t for model in models for t in _tables(name, {**content, key: model}, file)]
-    return _combinations(content, key_types(name, content), name, file)
+    return _combinations(content, key_types(name, content, file), name, file)
 
 
 def _combinations(

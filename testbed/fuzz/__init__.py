@@ -21,8 +21,9 @@ from testbed.fuzz.elements import Document
 from testbed.fuzz.profiles import Origin, draw
 from testbed.fuzz.shrink import Shrinker
 from testbed.fuzz.trial import Trial, attempt
-from testbed.protocols import PROTOCOLS, Protocol, Transition
-from testbed.protocols.broken import BROKEN
+from testbed.plugins import find_protocol
+from testbed.plugins.source import source_of
+from testbed.protocols import Transition
 
 __all__ = [
     "Batch",
@@ -44,7 +45,7 @@ ROUNDS = 4
 
 
 class Batch(NamedTuple):
-    """Some seeds of one protocol, to be tried by one worker."""
+    """Some seeds of one protocol, by its ``reference``, to be tried by one worker."""
 
     protocol: str
     origins: tuple[Origin, ...]
@@ -72,9 +73,14 @@ class Tally:
         self.coverage.update(other.coverage)
 
     @property
+    def name(self) -> str:
+        """What the protocol calls itself."""
+        return find_protocol(self.protocol).name
+
+    @property
     def table(self) -> tuple[Transition, ...]:
         """The protocol's table of states."""
-        return _protocol(self.protocol).transitions
+        return find_protocol(self.protocol).transitions
 
     @property
     def first_wrong(self) -> Origin:
@@ -91,7 +97,7 @@ class Example(NamedTuple):
 
 def rounds(protocols: Iterable[str], seeds: range) -> list[range]:
     """The seeds in the order in which they are tried; in one go if no protocol has a table."""
-    several = any(_protocol(name).transitions for name in protocols)
+    several = any(find_protocol(name).transitions for name in protocols)
     size = max(SEEDS_PER_BATCH, -(-len(seeds) // ROUNDS)) if several else len(seeds)
     return [seeds[start : start + size] for start in range(0, len(seeds), size)]
 
@@ -131,20 +137,24 @@ def shrunk(protocol: str, origin: Origin) -> Example:
 
 
 def write_example(example: Example, directory: Path) -> Path:
-    """Write an experiment file that begins with a comment on what goes wrong."""
+    """Write an experiment file that begins with a comment on what goes wrong.
+
+    A protocol in a file of its own is kept beside it, as it is now.
+    """
     directory.mkdir(parents=True, exist_ok=True)
-    path = directory / f"{example.document['name'].removeprefix('fuzz-')}.toml"
-    found = f"# {example.trial.sentence}\n"
-    path.write_text(found + tomli_w.dumps(example.document), encoding="utf-8")
+    document, protocol = example.document, dict(example.document["protocol"])
+    if source := source_of(find_protocol(protocol["name"])):
+        kept = directory / f"{source.file.stem}-{source.sha256[:12]}.py"
+        kept.write_text(source.text, encoding="utf-8")
+        protocol["name"] = f"{kept.name}:{source.cls}"
+    path = directory / f"{document['name'].removeprefix('fuzz-')}.toml"
+    text = tomli_w.dumps({**document, "protocol": protocol})
+    path.write_text(f"# {example.trial.sentence}\n{text}", encoding="utf-8")
     return path
 
 
-def _protocol(name: str) -> type[Protocol]:
-    return (PROTOCOLS | BROKEN)[name]
-
-
 def _drawn(protocol: str, origin: Origin) -> Document:
-    return draw(_protocol(protocol), **origin._asdict())
+    return draw(find_protocol(protocol), **origin._asdict())
 
 
 def _tried(document: Document) -> Trial:

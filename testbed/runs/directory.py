@@ -2,6 +2,7 @@
 
     runs/<experiment>/<run>/
       experiment.toml   the experiment as resolved
+      protocol/*.py     the file of the protocol, if it is one of its own
       manifest.json     engine, versions, times, status, what the protocol promises, counters, figures
       network.json      nodes, links, overlay
       events/*.jsonl    what each node did (see testbed.runs.events)
@@ -37,6 +38,7 @@ from zlib import crc32
 from testbed import __version__
 from testbed.errors import UserError, read_text
 from testbed.experiment import Experiment, Network, Scenario, load, read_document
+from testbed.plugins.source import KEPT, source_of
 from testbed.runs.evidence import changes, hashes
 
 SCHEMA = 1
@@ -135,7 +137,8 @@ class RunDirectory(AbstractContextManager["RunDirectory"]):
     @property
     def evidence(self) -> list[Path]:
         """The files that a verdict rests on."""
-        files = (self.path / "experiment.toml", self.network_file, self.packet_table)
+        kept = sorted((self.path / KEPT).glob("*.py"))
+        files = (self.path / "experiment.toml", self.network_file, self.packet_table, *kept)
         return [file for file in (*files, *self.event_logs, *self.captures) if file.is_file()]
 
     def seal(self) -> None:
@@ -193,6 +196,11 @@ class RunDirectory(AbstractContextManager["RunDirectory"]):
 
     def save(self, scenario: Scenario) -> None:
         """Write down what is to be run: ``scenario`` reads it again, in a guest too."""
+        if source := source_of(scenario.experiment.protocol):
+            (self.path / source.kept).parent.mkdir()
+            self.write_text(source.kept, source.text)
+            self.manifest["protocol_file"] = {"file": source.kept, "sha256": source.sha256}
+            self.write_manifest()
         self.write_text("experiment.toml", scenario.experiment.to_toml())
         self.write_json("network.json", scenario.network.to_json())
 

@@ -44,29 +44,39 @@ def busy(directory: Path, how: int = fcntl.LOCK_SH) -> Iterator[None]:
 
 
 def finished(directory: Path, sweep: Sweep) -> dict[str, Path]:
-    """The runs that need not be repeated, by point."""
-    found = {}
-    for path in _runs(directory):
-        run = RunDirectory(path)
-        try:
-            manifest = run.manifest
-        except UserError:
-            continue
-        whole = manifest["status"] == "complete" and "verdict" in manifest
-        if whole and manifest.get("point") in sweep.points and run.summary_file.is_file():
-            found[manifest["point"]] = path
-    return found
+    """The newest run of each point that has one and is not to be repeated."""
+    whole = [(RunDirectory(path).manifest.get("point"), path) for path in _whole(directory)]
+    return {point: path for point, path in whole if point in sweep.points}
 
 
-def remove_unfinished(directory: Path, sweep: Sweep) -> int:
-    """Remove the directories of runs that were stopped or failed; the number of them."""
-    keep = set(finished(directory, sweep).values())
+def remove_unfinished(directory: Path) -> int:
+    """Remove the directories of runs that were stopped or failed; the number of them.
+
+    Those of code that has changed since stay, though nobody counts them any more.
+    """
+    keep = set(_whole(directory))
     left = [path for path in _runs(directory) if path not in keep]
     for path in left:
         shutil.rmtree(path)
     for link in directory.glob(".latest-*"):
         link.unlink(missing_ok=True)
     return len(left)
+
+
+def _whole(directory: Path) -> Iterator[Path]:
+    """The runs that came to their end and were judged, the oldest first."""
+    for path in _runs(directory):
+        run = RunDirectory(path)
+        try:
+            manifest = run.manifest
+        except UserError:
+            continue
+        if (
+            manifest["status"] == "complete"
+            and "verdict" in manifest
+            and run.summary_file.is_file()
+        ):
+            yield path
 
 
 def _runs(directory: Path) -> list[Path]:

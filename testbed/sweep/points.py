@@ -1,7 +1,7 @@
 """The points of a sweep: experiments by their identity, and what distinguishes them.
 
-Every point is an experiment like any other, known by the hash of its resolved file, and its run is a
-run directory like any other; see ``testbed.sweep.directory``.
+Every point is an experiment like any other, known by the hash of its resolved file and of its code, and
+its run is a run directory like any other; see ``testbed.sweep.directory``.
 """
 
 import json
@@ -16,6 +16,7 @@ from testbed.errors import UserError
 from testbed.experiment import Experiment, read_document
 from testbed.experiment.expand import expand, flatten, identity
 from testbed.experiment.seeds import stream
+from testbed.plugins.code import code_hash
 
 
 @dataclass(frozen=True)
@@ -33,12 +34,14 @@ class Sweep:
             raise UserError(f"name = {names}: it names the directory of the sweep; give one")
         engines = {e.engine: choose_engine(e.engine)[0] for e in experiments}
         resolved = [replace(e, engine=engines[e.engine]) for e in experiments]
-        return cls(names[0], {identity(e.to_toml()): e for e in resolved})
+        points = {identity(e.to_toml(), code_hash(e.protocol)): e for e in resolved}
+        return cls(names[0], points)
 
     @property
     def within(self) -> str:
-        """The directory of the sweep, from the directory of all runs."""
-        return f"{self.name}/sweep-{identity(*sorted(self.points))}"
+        """The directory of the sweep, from the directory of all runs: the same for other code."""
+        texts = [identity(experiment.to_toml()) for experiment in self.points.values()]
+        return f"{self.name}/sweep-{identity(*sorted(texts))}"
 
 
 def load_sweep(file: Path) -> Sweep:
@@ -74,6 +77,8 @@ def protocol_labels(sweep: Sweep) -> dict[str, str]:
     """What to call the protocol of each point: its name, and the settings in which it varies."""
     texts = {point: experiment.to_toml() for point, experiment in sweep.points.items()}
     rows = {point: flatten(tomllib.loads(text)["protocol"]) for point, text in texts.items()}
+    for point, row in rows.items():
+        row["name"] = sweep.points[point].protocol.name
     names = {row["name"] for row in rows.values()}
     varying = {name: _varying([r for r in rows.values() if r["name"] == name]) for name in names}
     return {

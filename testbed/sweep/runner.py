@@ -52,8 +52,9 @@ def run_sweep(
     progress: Progress,
     weight: Weight = cost,
     strict: bool = False,
+    fresh: bool = False,
 ) -> Swept:
-    """Run all points that have not been run yet, and write the tables.
+    """Run all points that have not been run yet, or all if ``fresh``, and write the tables.
 
     ``text`` is the file that was swept, if there is one; ``say`` is called with a sentence on what an
     earlier start has left. Points of most weight come first. If ``strict``, the first point that fails
@@ -62,8 +63,8 @@ def run_sweep(
     runs = runs.resolve()
     directory = runs / sweep.within
     with locked(directory):
-        removed = remove_unfinished(directory, sweep)
-        done = finished(directory, sweep)
+        removed = remove_unfinished(directory)
+        done = {} if fresh else finished(directory, sweep)
         if done or removed:
             left = f"; {removed} unfinished removed" if removed else ""
             say(f"resuming: {len(done)} of {len(sweep.points)} runs are done{left}")

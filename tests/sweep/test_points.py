@@ -94,7 +94,7 @@ def test_finished_runs_are_kept_and_others_removed(tmp_path: Path) -> None:
     (victim / "manifest.json").write_text(json.dumps({**manifest, "status": "running"}))
     (directory / "20260101-000000-overlay-8" / "events").mkdir(parents=True)
     (directory / "figures").mkdir()
-    assert remove_unfinished(directory, sweep) == 2
+    assert remove_unfinished(directory) == 2
     assert set(finished(directory, sweep)) == {done}
     assert not victim.exists()
     assert (directory / "figures").exists()

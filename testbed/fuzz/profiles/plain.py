@@ -26,6 +26,7 @@ from testbed.fuzz import elements
 from testbed.fuzz.elements import Aims, Document, Members, Table
 from testbed.fuzz.messages import script
 from testbed.fuzz.priorities import change_points
+from testbed.plugins import reference
 from testbed.protocols import Protocol
 from testbed.workloads.script import ScriptedMessage
 
@@ -70,7 +71,7 @@ class Profile:
             "name": "-".join(["fuzz", protocol.name, str(seed), *how]).replace(" ", "-"),
             "seed": seed,
             "channel": {"model": "reliable", "retries": RETRIES} if reliable else "raw",
-            "protocol": {"name": protocol.name, **self.settings(rng)},
+            "protocol": {"name": reference(protocol), **self.settings(rng)},
             "topology": elements.topology(nodes, rng),
             "links": self.links(nodes, reliable, rng),
             "transport": {
