@@ -7,7 +7,7 @@ Passed    from whom, to whom, kind, source, sequence number, time of sending (2)
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from typing_extensions import override
@@ -74,7 +74,8 @@ class Passed(Message):
 
 
 def passed(group: Group, sender: int, to: int, inner: Message) -> Passed:
-    """A message of a member to another, to be sent by way of somebody."""
+    """A message of a member to another, to be sent by way of somebody; both are of one group."""
+    inner = replace(inner, group=0)
     return Passed(group.me.process, 0, group=group.number, sender=sender, to=to, inner=inner)
 
 

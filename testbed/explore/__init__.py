@@ -35,6 +35,7 @@ from testbed.explore.recorder import Destinations
 from testbed.explore.replay import ENOUGH, Moment, Replay
 from testbed.explore.search import SearchResult, search
 from testbed.explore.world import World
+from testbed.node.shared import SharedState
 from testbed.progress import Progress
 from testbed.protocols import Place, Protocol
 from testbed.topologies import OVERLAYS
@@ -107,6 +108,7 @@ def explore(
     if protocol.needs_groups:
         to = "groups"
     choices = [choose(place, to) for place in places]
+    shared = SharedState(protocol)
     processes = Processes(make, places, choices, answers)
     levels = 1  # for one message; the number grows with the messages
     for count in range(1, messages + 1):
@@ -116,6 +118,7 @@ def explore(
         if found.wrong or not found.complete:
             break
         levels = found.levels // count
+    shared.check()  # or executions would depend on each other
     example = None
     if found.wrong:
         replay = Replay(make, make_places(protocol, nodes))

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from testbed.explore.freeze import Numbered, freeze
 from testbed.explore.recorder import Act, Answers, Destinations, Reaction, Recorder
+from testbed.node.encoding import EncodingCheck
 from testbed.protocols import Message, Place, Protocol
 
 
@@ -79,7 +80,9 @@ class Processes:
         self._states: Numbered[_State] = Numbered()
         self.outcomes = cache(self._work_out)
         self._run = cache(self._run_once)
-        self.initial = tuple(self._state(_State(make(place), 0, ())) for place in places)
+        processes = [make(place) for place in places]
+        self._encoding = EncodingCheck(processes[0])
+        self.initial = tuple(self._state(_State(process, 0, ())) for process in processes)
 
     def __len__(self) -> int:
         return len(self._states)
@@ -113,7 +116,7 @@ class Processes:
         did = self._stimulate(recorder, stimulus, answers)
         node = recorder.node
         after = _State(node.protocol, node.multicasts, tuple(recorder.timers))
-        sends = tuple((peer, self.messages.number(m, freeze(m))) for peer, m in did.sends)
+        sends = tuple((peer, self._message(message)) for peer, message in did.sends)
         multicasts = node.multicasts - before.multicasts
         outcome = Outcome(
             self._state(after), sends, tuple(did.events), answers, multicasts, did.failure
@@ -131,6 +134,13 @@ class Processes:
                 return recorder.say(to, answers)
             case _:
                 return recorder.start()
+
+    def _message(self, message: Message) -> int:
+        known = len(self.messages)
+        number = self.messages.number(message, freeze(message))
+        if number == known:
+            self._encoding.check(message)
+        return number
 
     def _state(self, state: _State) -> int:
         key = freeze(vars(state.protocol)), state.multicasts, state.timers

@@ -87,9 +87,10 @@ def attempt(document: Document) -> Trial | None:
     try:
         scenario = resolved(document)
         profile = profile_of(scenario.experiment.protocol)
-        return _attempt(scenario, profile) if profile.promised(scenario) else None
+        promised = profile.promised(scenario)
     except UserError:
         return None
+    return _attempt(scenario, profile) if promised else None
 
 
 def _attempt(scenario: Scenario, profile: Profile) -> Trial:

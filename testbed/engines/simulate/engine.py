@@ -13,8 +13,10 @@ from testbed.errors import UserError
 from testbed.experiment import Scenario
 from testbed.experiment.seeds import stream
 from testbed.node import Node
+from testbed.node.encoding import EncodingCheck
 from testbed.node.log import Log
 from testbed.node.meter import Meter, summarise
+from testbed.node.shared import SharedState
 from testbed.progress import Progress
 from testbed.runs.directory import RunDirectory
 from testbed.runs.events import EventLog
@@ -66,6 +68,7 @@ class Simulation:
         self.network = _network(scenario)
         self.nodes = [self.node(me) for me in range(scenario.network.processes)]
         self.dead: set[int] = set()
+        self.network.inspect = EncodingCheck(self.nodes[0].protocol).sample
         self.network.receivers = [node.receive for node in self.nodes]
         self.expected = 0  # deliveries
         self.faults = SimulatedFaults(self) if scenario.experiment.faults else None
@@ -94,8 +97,10 @@ class Simulation:
         scheduler.tick = tick
         if not self.scenario.experiment.protocol.rests:
             scheduler.call_at(self.scenario.last_send, self._end_if_settled)
+        shared = SharedState(self.scenario.experiment.protocol)
         with suppress(RunEnded):
             scheduler.run()
+        shared.check()
 
     def _end_if_settled(self) -> None:
         """End the run when nothing that was planned has happened for a while."""

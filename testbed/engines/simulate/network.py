@@ -41,6 +41,7 @@ class SimulatedNetwork:
         self.scheduler = Scheduler([*self.links.values(), self.blackhole], self._arrive, rng)
         self.receivers: list[Receive] = []  # what each node does with a message
         self.sent = Sent()
+        self.inspect: Callable[[Message], None] = _unseen  # is shown what is sent
         self._trees: dict[int, list[int]] = {}
         self._routes: list[dict[int, Hop]] = [{} for _ in graph]
         self._multicast_routes: dict[tuple[int, tuple[int, ...]], tuple[Hop, ...]] = {}
@@ -134,6 +135,7 @@ class SimulatedNetwork:
 
     def _cut(self, sender: int, message: Message, receivers: int) -> list[Packet]:
         """The packets of a message, counted once for each of its receivers."""
+        self.inspect(message)
         sizes = frames(message.size, self.mtu, self.framing)
         self.sent.add(receivers, len(sizes), message)
         return [
@@ -200,6 +202,10 @@ class SimulatedNetwork:
         lost = tuple(Hop(self.blackhole, (), True) for peer in peers if tree[peer] == UNREACHED)
         routes = self._multicast_routes[sender, peers] = hops[sender] + lost
         return routes
+
+
+def _unseen(message: Message) -> None:
+    """Look at nothing."""
 
 
 def directed_links(graph: nx.Graph[int]) -> dict[tuple[int, int], Link]:
