@@ -35,6 +35,7 @@ from .flat import BroadcastAll, Piggyback, WaitStable
 from .ks import KS
 from .ks_prime import KSPrime
 from .mostefaoui_raynal import MostefaouiRaynal
+from .one_integer import OneInteger
 from .overlay import Overlay
 from .phases import Phases
 from .rst import RST
@@ -51,6 +52,7 @@ PROTOCOLS: dict[str, type[Protocol]] = {
         KSPrime,
         Phases,
         MostefaouiRaynal,
+        OneInteger,
         BSS,
         Daisy,
         WaitStable,
@@ -84,6 +86,7 @@ __all__ = [
     "MostefaouiRaynal",
     "Multicast",
     "Note",
+    "OneInteger",
     "Overlay",
     "Phases",
     "Piggyback",

@@ -76,8 +76,12 @@ class BSS(Grouped, HoldBack):
         every = np.arange(len(self.members))
         reduced = self.reduced()
         self.told = {
-            j: self.entries_of(j) if reduced else every for j in (self.me, *self.peers())
+            j: self.entries_of(j) if reduced else every for j in (self.me, *self.companions())
         }  # the entries that messages of a process carry
+
+    @override
+    def integers_kept(self) -> int:
+        return len(self.told[self.me])
 
     def entries_of(self, process: int) -> NDArray[np.intp]:
         """The indices of the vectors of a process's groups."""

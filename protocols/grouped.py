@@ -1,7 +1,9 @@
-"""What protocols for overlapping groups share: the groups of a process, the entries of a stamp."""
+"""What protocols for overlapping groups share: the groups of a process, the entries of a stamp, and
+how their messages travel."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
@@ -9,7 +11,7 @@ from typing import Any, ClassVar, Literal
 
 from typing_extensions import override
 
-from .base import Count, Effects, Figure, Place, Protocol, Ratio, Send
+from .base import Count, Effects, Figure, Multicast, Place, Protocol, Ratio, Send
 from .wire import Message
 
 STAMP = Ratio(
@@ -18,6 +20,14 @@ STAMP = Ratio(
     form=",.1f",
     of="stamp_bytes",
     per="stamped_copies",
+)
+MEMORY = Ratio(
+    "memory_per_process",
+    "memory for stamps",
+    "bytes per process",
+    form=",.0f",
+    of="memory_bytes",
+    per="nodes",
 )
 
 
@@ -35,7 +45,37 @@ def has_cycle(groups: tuple[frozenset[int], ...]) -> bool:
     return bool(groups) and not nx.is_forest(graph)
 
 
-class Grouped(Protocol):
+class Carrying(Protocol):
+    """A protocol whose messages leave their sender in one of two ways, and that says what it keeps."""
+
+    @dataclass(frozen=True)
+    class Settings(Protocol.Settings):
+        """How a message leaves its sender: one copy along a tree, or one for each receiver."""
+
+        multicast: Literal["network", "unicast"] = "unicast"
+
+    def carry(self, peers: tuple[int, ...], message: Message) -> Send | Multicast:
+        """Hand a message for these processes to the network."""
+        return (Multicast if self.multicasts() else Send)(peers, message)
+
+    @override
+    def multicasts(self) -> bool:
+        return bool(self.settings.multicast == "network")
+
+    @override
+    def peers(self) -> tuple[int, ...]:
+        return () if self.multicasts() else super().peers()
+
+    @override
+    def start(self, now: int) -> Effects:
+        yield Count("memory_bytes", 4 * self.integers_kept())
+
+    @abstractmethod
+    def integers_kept(self) -> int:
+        """Section 5.2: the integers that a process keeps to stamp messages and to order them."""
+
+
+class Grouped(Carrying):
     """A protocol whose messages go to groups of their senders; groups have numbers.
 
     ``others[x]`` are the other members of group x, for each group x of this process.
@@ -43,10 +83,10 @@ class Grouped(Protocol):
 
     needs_groups: ClassVar[bool] = True
     takes_subsets: ClassVar[bool] = True
-    figures: ClassVar[tuple[Figure, ...]] = (STAMP,)
+    figures: ClassVar[tuple[Figure, ...]] = (STAMP, MEMORY)
 
     @dataclass(frozen=True)
-    class Settings(Protocol.Settings):
+    class Settings(Carrying.Settings):
         """Which groups a message carries entries for.
 
         With "all" every group; with "own" only those that are needed if the graph of groups has no
@@ -86,10 +126,15 @@ class Grouped(Protocol):
     def send(self, message: Message) -> Effects:
         """Send a stamped message to the other members of its group."""
         peers = self.others[message.group]
-        yield Send(peers, message)
+        yield self.carry(peers, message)
         yield Count("stamped_copies", len(peers))
         yield Count("stamp_bytes", message.control_size * len(peers))
 
     @override
     def peers(self) -> tuple[int, ...]:
+        """Those of its groups; with network multicast it sends to groups alone."""
+        return () if self.multicasts() else self.companions()
+
+    def companions(self) -> tuple[int, ...]:
+        """The other members of this process's groups."""
         return tuple(sorted(set().union(*self.others.values())))

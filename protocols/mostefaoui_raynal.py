@@ -9,61 +9,35 @@ is expected[x][me] in its own groups.
 Delivery: m is deliverable when expected[x][j] >= m.K[x] for all own groups x and all their members
 j. Messages that become deliverable together are delivered in the order of the sum of these m.K[x],
 which grows along every causal path: the paper's order of stamps is no matter of taste.
-Channels are FIFO, or with ``numbered`` each sender numbers what it sends to a group: the stamps
-alone (section 3.4) do not tell how many messages are missing.
+Channels are FIFO, or with ``numbered`` each sender numbers what it sends to a group
+(``protocols.resynching``).
 Cost: 32 + 4|G| + d bytes a copy, or fewer entries by section 4.3 (see ``entries_of``); 36 bytes for a
 copy of a resynch; 4 more each if numbered.
 """
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from math import inf
 from typing import Any, ClassVar
 
 from typing_extensions import override
 
-from .base import (
-    NS_PER_MS,
-    CancelTimer,
-    Deliver,
-    Discard,
-    Effects,
-    Figure,
-    Hold,
-    Place,
-    Send,
-    SetTimer,
-)
-from .grouped import STAMP, Grouped
-from .phases import RESYNCHS, PhaseMessage, Resynch, count_resynch
-from .wire import Message
+from .base import Deliver, Discard, Effects, Figure, Hold, Place
+from .grouped import Grouped
+from .resynching import PhaseMessage, Resynch, Resynching
 
 
-class MostefaouiRaynal(Grouped):
+class MostefaouiRaynal(Grouped, Resynching):
     """A vector of one entry for each group, and resynchs within groups."""
 
     name: ClassVar[str] = "mostefaoui-raynal"
     paper: ClassVar[str] = "Mostefaoui & Raynal 1993, section 4"
     wire_id: ClassVar[int] = 6
-    messages: ClassVar[tuple[type[Message], ...]] = (PhaseMessage, Resynch)
-    figures: ClassVar[tuple[Figure, ...]] = (STAMP, *RESYNCHS)
-    needs_everybody: ClassVar[bool] = True
+    figures: ClassVar[tuple[Figure, ...]] = Resynching.figures
 
     @dataclass(frozen=True)
-    class Settings(Grouped.Settings):
-        """When a process that is behind says so, and whether messages are numbered.
-
-        For ``resynch_after_ms`` it waits for a message of its own, which would say the same.
-        With ``numbered`` channels need not be FIFO.
-        """
-
-        resynch_after_ms: float = 0.0
-        numbered: bool = False
-
-        def __post_init__(self) -> None:
-            if not 0 <= self.resynch_after_ms < inf:
-                raise ValueError(f"resynch_after_ms must be 0 or more, not {self.resynch_after_ms}")
+    class Settings(Grouped.Settings, Resynching.Settings):
+        """The entries of a stamp, when a process that is behind says so, and how messages travel."""
 
     def __init__(self, place: Place, settings: Any = None) -> None:
         super().__init__(place, settings)
@@ -73,16 +47,11 @@ class MostefaouiRaynal(Grouped):
         self.phase = dict.fromkeys(self.others, 0)  # the least of each group's ``expected``
         # the hold-back queue, by a group and the phase of it that some member has yet to reach
         self.pending: defaultdict[tuple[int, int], list[PhaseMessage]] = defaultdict(list)
-        self.armed: set[int] = set()  # the groups for which a timer is set
-        self.numbers = dict.fromkeys(self.others, 0)  # the last one given, for each group
-        # by group and source, the last number whose turn has come; and what waits for its turn
-        self.arrived: defaultdict[tuple[int, int], int] = defaultdict(int)
-        self.early: dict[tuple[int, int, int], PhaseMessage] = {}
 
-    @classmethod
     @override
-    def needs_fifo(cls, settings: Any) -> bool:
-        return not settings.numbered
+    def integers_kept(self) -> int:
+        others = set().union(*self.told.values()) - self.others.keys()  # groups that it is not in
+        return sum(map(len, self.expected.values())) + len(others)
 
     def entries_of(self, x: int) -> tuple[int, ...]:
         """The groups that a message to x has an entry for.
@@ -104,12 +73,10 @@ class MostefaouiRaynal(Grouped):
         """GS1: attach K, then go on to the group's next phase."""
         x = self.group_of(destinations)
         self.sent += 1
-        stamp = (*(self.K[y] for y in self.told[x]), *self.number(x))
+        stamp = (*self.stamp(x), *self.number(x))
         message = PhaseMessage(self.me, self.sent, payload, now, x, stamp=stamp)
-        released = self.reach(x, self.me, self.K[x] + 1)
-        if x in self.armed:
-            self.armed.remove(x)
-            yield CancelTimer(x)
+        released = self.reach(x, self.me, self.phase_of(message) + 1)
+        yield from self.resynch_no_more(x)
         yield from self.send(message)
         yield Deliver(message)
         yield from self.deliver(released)
@@ -118,46 +85,45 @@ class MostefaouiRaynal(Grouped):
         """Take a message or a resynch, in the order of its numbers if it has one."""
         if not self.belongs(message) or len(message.stamp) != self.width(message):
             yield Discard(message, "malformed")
-        elif self.settings.numbered:
-            yield from self.put_in_order(message, now)
         else:
-            yield from self.arrive(message, now)
+            yield from self.receive_in_order(message, now)
 
     def width(self, message: PhaseMessage) -> int:
         """The number of integers that it should carry."""
         entries = 1 if isinstance(message, Resynch) else len(self.told[message.group])
         return entries + bool(self.settings.numbered)
 
-    def put_in_order(self, message: PhaseMessage, now: int) -> Effects:
-        """Section 3.4: what arrives early waits for all that its sender sent before it."""
-        channel, number = (message.group, message.source), message.stamp[-1]
-        if number <= self.arrived[channel] or (*channel, number) in self.early:
-            yield Discard(message, "duplicate")
-            return
-        self.early[*channel, number] = message
-        if number > self.arrived[channel] + 1 and not isinstance(message, Resynch):
-            yield Hold(message, None)
-        while following := self.early.pop((*channel, self.arrived[channel] + 1), None):
-            self.arrived[channel] += 1
-            yield from self.arrive(following, now)
-
+    @override
     def arrive(self, message: PhaseMessage, now: int) -> Effects:
         """GS2 and GS3: note the sender's phase; catch up and say so, if this process is behind."""
         x, j = message.group, message.source
         if isinstance(message, Resynch):
             yield from self.deliver(self.reach(x, j, message.stamp[0]))
             return
-        t = message.stamp[self.told[x].index(x)]
+        t = self.phase_of(message)
         if t < self.expected[x][j]:
             yield Discard(message, "duplicate")
             return
         released = self.reach(x, j, t + 1)
-        if self.K[x] < t + 1:
-            released += self.reach(x, self.me, t + 1)
-            yield from self.resynch_soon(x, now)
+        for y in self.concerned(x):
+            if self.K[y] < t + 1:
+                released += self.reach(y, self.me, t + 1)
+                yield from self.resynch_soon(y, now)
         if self.lacks(message):
             yield Hold(message, None)
         yield from self.deliver([*released, message])
+
+    def stamp(self, x: int) -> tuple[int, ...]:
+        """What the next message to a group tells of phases."""
+        return tuple(self.K[y] for y in self.told[x])
+
+    def phase_of(self, message: PhaseMessage) -> int:
+        """The phase of its group that a message belongs to."""
+        return message.stamp[self.told[message.group].index(message.group)]
+
+    def concerned(self, x: int) -> Iterable[int]:
+        """The groups in which a message to x may find this process behind."""
+        return (x,)
 
     def reach(self, x: int, j: int, phase: int) -> list[PhaseMessage]:
         """Note that member j has reached this phase of group x; the messages that waited for it."""
@@ -168,26 +134,9 @@ class MostefaouiRaynal(Grouped):
         reached = range(before + 1, self.phase[x] + 1)
         return [m for t in reached for m in self.pending.pop((x, t), ())]
 
-    def resynch_soon(self, x: int, now: int) -> Effects:
-        """GS2: send a resynch to the group at once, or later unless a message does in time."""
-        if not self.settings.resynch_after_ms:
-            yield from self.resynch(x, now)
-        elif x not in self.armed:
-            self.armed.add(x)
-            yield SetTimer(x, round(self.settings.resynch_after_ms * NS_PER_MS))
-
-    def timeout(self, timer: Hashable, now: int) -> Effects:
-        """No message was sent in time: send a resynch."""
-        for x in self.armed & {timer}:
-            self.armed.remove(x)
-            yield from self.resynch(x, now)
-
+    @override
     def resynch(self, x: int, now: int) -> Effects:
-        """Send the phase that this process has reached to the others of a group."""
-        stamp = (self.K[x], *self.number(x))
-        message = Resynch(self.me, 0, sent_at=now, group=x, stamp=stamp)
-        yield Send(self.others[x], message)
-        yield from count_resynch(message, len(self.others[x]))
+        yield from self.send_resynch(x, self.others[x], (self.K[x],), now)
 
     def deliver(self, messages: Iterable[PhaseMessage]) -> Effects:
         """GS4: deliver those of these messages that are deliverable; the others wait on."""
@@ -220,10 +169,3 @@ class MostefaouiRaynal(Grouped):
     def entries(self, message: PhaseMessage) -> Iterable[tuple[int, int]]:
         """The entries of K that the message carries, as groups and phases."""
         return zip(self.told[message.group], message.stamp, strict=False)
-
-    def number(self, x: int) -> tuple[int, ...]:
-        """The number of the next message or resynch to a group, if they are numbered."""
-        if not self.settings.numbered:
-            return ()
-        self.numbers[x] += 1
-        return (self.numbers[x],)

@@ -19,10 +19,16 @@ from .textbook import SPACING, Textbook
 
 @dataclass(frozen=True)
 class ExponentialChannels(Textbook, model="exponential-channels"):
-    """A FIFO channel from every process to every other; a copy takes ``mean_ms`` on average."""
+    """A FIFO channel from every process to every other; a copy takes ``mean_ms`` on average.
+
+    A copy that would overtake the one before it arrives ``fifo_gap_ms`` after that one.
+    """
 
     nodes: errors.TwoOrMore
     mean_ms: Annotated[errors.AboveZero, partial(errors.at_most, high=1e9)]
+    fifo_gap_ms: Annotated[
+        float, partial(errors.at_least, low=0), partial(errors.at_most, high=1e9)
+    ] = 1.0
 
     def generate(self, rng: random.Random) -> Graph:
         """The complete graph; transmission times are drawn later, for each copy."""

@@ -24,7 +24,7 @@ from .daisy import (
     Trusting,
     Undecided,
 )
-from .groups import ArrivalOrder, OwnGroups, Unstamped
+from .groups import ArrivalOrder, OwnGroups, Unanswered, Unstamped
 from .overlay import Echo, Forgetful, Higher, Lazy, Newest, Printed, Stingy
 from .printed import PrintedRingTickets, PrintedTickets
 from .timestamp import (
@@ -63,6 +63,7 @@ BROKEN: dict[str, type[Protocol]] = {
         Unstamped,
         ArrivalOrder,
         OwnGroups,
+        Unanswered,
         TooLate,
         Unsorted,
         Reentrant,

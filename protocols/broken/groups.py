@@ -4,8 +4,11 @@ from typing import ClassVar
 
 from typing_extensions import override
 
+from ..base import Effects
 from ..mostefaoui_raynal import MostefaouiRaynal
-from ..phases import PhaseMessage, Phases, Resynch
+from ..one_integer import OneInteger
+from ..phases import Phases
+from ..resynching import PhaseMessage, Resynch
 
 
 class Unstamped(Phases):
@@ -52,3 +55,18 @@ class OwnGroups(MostefaouiRaynal):
 
     def learn(self, message: PhaseMessage) -> None:
         """Nothing."""
+
+
+class Unanswered(OneInteger):
+    """Nobody answers a resynch (section 5.2 of the paper, to the letter).
+
+    Broken rule: who has not promised the phase of a resynch says that it has come as far. The paper has
+    only the receivers of a message send resynchs, but they wait for members of their other groups, too,
+    which know nothing of the message.
+    """
+
+    name: ClassVar[str] = "broken-unanswered"
+
+    @override
+    def answer(self, resynch: Resynch, now: int) -> Effects:
+        yield from ()

@@ -41,12 +41,17 @@ def test_sets_of_destinations(tmp_path: Path) -> None:
 
 def test_groups_and_what_their_stamps_take_in_captured_packets(tmp_path: Path) -> None:
     what = experiments("groups.toml", duration_ms=100)
-    plain, timer, bss = (emulated(each, tmp_path)[0] for each in what)
+    document = read_document(FILES / "groups.toml") | {"engine": "virtual"}
+    document["protocol"] = [{"name": "one-integer", "multicast": "network"}]
+    document["workload"]["duration_ms"] = 100
+    what += parse(document, FILES / "groups.toml")
+    plain, timer, bss, one = (emulated(each, tmp_path)[0] for each in what)
     members = [len(group) for group in build_network(what[0]).groups.values()]
     assert len(members) == 6
     for run in (plain, timer):
         assert stamps(run.path, kind=1) == {4 * len(members)}
         assert stamps(run.path, kind=2) == {4}  # a resynch
     assert stamps(bss.path, kind=1) == {4 * sum(members)}
+    assert stamps(one.path, kind=1) == stamps(one.path, kind=2) == {4}
     assert plain.summary["resynch_copies"] > timer.summary["resynch_copies"] > 0
     assert plain.summary["delay_ms_mean"] > bss.summary["delay_ms_mean"]

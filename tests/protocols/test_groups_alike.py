@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from testbed.protocols import BSS, Message, MostefaouiRaynal, Phases, Place
 from testbed.protocols.bss import Vectors
 from testbed.protocols.grouped import has_cycle
-from testbed.protocols.phases import PhaseMessage, Resynch
+from testbed.protocols.resynching import PhaseMessage, Resynch
 from tests.protocols.grouped import TRIANGLE, Grouped, Groups, Watched, draw_tree, faults, played
 
 BOTH = pytest.mark.parametrize(

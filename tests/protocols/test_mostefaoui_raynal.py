@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from testbed.protocols import MessageId, Place
-from testbed.protocols.broken.groups import ArrivalOrder, OwnGroups
+from testbed.protocols import BSS, MessageId, Multicast, OneInteger, Phases, Place, Send
+from testbed.protocols.broken.groups import ArrivalOrder, OwnGroups, Unanswered
 from testbed.protocols.grouped import has_cycle
 from testbed.protocols.mostefaoui_raynal import MostefaouiRaynal
 from tests.protocols.grouped import (
@@ -82,32 +82,84 @@ def test_figure_5_step_by_step() -> None:
     assert world.check().ok
 
 
-@given(SEEDS)
-@settings(max_examples=1000, deadline=None)
-def test_random_groups_with_fifo_channels(seed: int) -> None:
-    world = played(seed, MostefaouiRaynal)
+EITHER = st.sampled_from([MostefaouiRaynal, OneInteger])
+
+
+@given(SEEDS, EITHER)
+@settings(max_examples=1200, deadline=None)
+def test_random_groups_with_fifo_channels(seed: int, protocol: type[MostefaouiRaynal]) -> None:
+    world = played(seed, protocol)
     assert world.check().ok
     assert not world.meter.discarded
 
 
-@given(SEEDS)
-@settings(max_examples=300, deadline=None)
-def test_everything_is_delivered_where_all_but_one_are_silent(seed: int) -> None:
-    assert played(seed, MostefaouiRaynal, one_sender=True).check().ok
+@given(SEEDS, EITHER)
+@settings(max_examples=400, deadline=None)
+def test_everything_is_delivered_where_all_but_one_are_silent(
+    seed: int, protocol: type[MostefaouiRaynal]
+) -> None:
+    assert played(seed, protocol, one_sender=True).check().ok
 
 
-@given(SEEDS, st.sampled_from([1, 30, 200]))
-@settings(max_examples=300, deadline=None)
-def test_everything_is_delivered_where_resynchs_wait_for_a_timer(seed: int, delay: int) -> None:
-    protocol = variant(resynch_after_ms=delay)
-    assert played(seed, protocol, one_sender=bool(seed % 2)).check().ok
+@given(SEEDS, EITHER, st.sampled_from([1, 30, 200]))
+@settings(max_examples=400, deadline=None)
+def test_everything_is_delivered_where_resynchs_wait_for_a_timer(
+    seed: int, protocol: type[MostefaouiRaynal], delay: int
+) -> None:
+    late = variant(protocol, resynch_after_ms=delay)
+    assert played(seed, late, one_sender=bool(seed % 2)).check().ok
 
 
-@given(SEEDS, st.sampled_from([0, 50]))
-@settings(max_examples=300, deadline=None)
-def test_channels_need_not_be_fifo_where_messages_are_numbered(seed: int, delay: int) -> None:
-    protocol = variant(numbered=True, resynch_after_ms=delay)
-    assert played(seed, protocol, fifo=False).check().ok
+@given(SEEDS, EITHER, st.sampled_from([0, 50]))
+@settings(max_examples=400, deadline=None)
+def test_channels_need_not_be_fifo_where_messages_are_numbered(
+    seed: int, protocol: type[MostefaouiRaynal], delay: int
+) -> None:
+    numbered = variant(protocol, numbered=True, resynch_after_ms=delay)
+    assert played(seed, numbered, fifo=False).check().ok
+
+
+def test_one_integer_stands_for_the_phases_of_all_groups() -> None:
+    world = Grouped(OneInteger, (frozenset({0, 1}), frozenset({1, 2}), frozenset({2, 3})))
+    name = world.say_to(0, 0)
+    world.pass_on(0, 1)
+    assert [(copy.message.group, copy.message.stamp) for copy in world.copies] == [
+        (0, (1,)),  # process 1 tells both its groups that it has reached phase 1,
+        (1, (1,)),
+    ]
+    world.pass_on(1, 2)
+    assert [copy.message.group for copy in world.channel(2, 1)] == [1]  # which 2 answers there,
+    assert not world.channel(2, 3)  # and nowhere else
+    second = world.say_to(0, 0)
+    world.run()
+    assert world.delivered(1) == [name, second]
+    assert world.protocols[3].K == [0, 0, 0]
+    assert world.meter.counted["stamp_bytes"] == 4 * 2
+
+
+def test_an_unanswered_resynch_leaves_messages_undelivered() -> None:
+    assert faults(40, OneInteger) == 0
+    assert faults(40, Unanswered) > 0
+
+
+@pytest.mark.parametrize(
+    ("protocol", "integers"), [(MostefaouiRaynal, 5), (OneInteger, 4), (BSS, 6), (Phases, 3)]
+)
+def test_what_a_process_keeps(protocol: Any, integers: int) -> None:
+    """Section 5.2: vectors of its own groups and an entry for each other one, or all vectors."""
+    world = Grouped(protocol, TRIANGLE)
+    world.run()
+    assert world.meter.counted["memory_bytes"] == 3 * 4 * integers
+
+
+@pytest.mark.parametrize("protocol", [MostefaouiRaynal, OneInteger, BSS, Phases])
+def test_one_copy_goes_into_the_network_where_it_multicasts(protocol: Any) -> None:
+    for how, effect in (("network", Multicast), ("unicast", Send)):
+        process = variant(protocol, multicast=how)(Place(0, 3, groups=(frozenset(range(3)),)))
+        sent = [e for e in process.multicast(b"", None, 0) if isinstance(e, Send | Multicast)]
+        assert [(type(e), e.peers) for e in sent] == [(effect, (1, 2))]
+        assert process.multicasts() == (how == "network")
+        assert process.peers() == (() if how == "network" else (1, 2))
 
 
 def test_channels_must_be_fifo_where_they_are_not() -> None:

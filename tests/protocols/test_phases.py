@@ -1,14 +1,17 @@
 """The basic protocol of phases in one group, with stamps and without."""
 
 import random
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from testbed.protocols import MessageId
+from testbed.protocols import MessageId, Place
 from testbed.protocols.broken.groups import Unstamped
-from testbed.protocols.phases import Phases, Resynch
+from testbed.protocols.phases import Phases
+from testbed.protocols.resynching import Resynch
 from tests.protocols.grouped import Grouped, played
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -18,9 +21,9 @@ def everybody(processes: int) -> tuple[frozenset[int]]:
     return (frozenset(range(processes)),)
 
 
-def play(seed: int, protocol: type[Phases], one_sender: bool = False) -> Grouped[Phases]:
+def play(seed: int, protocol: Callable[[Place], Phases], **how: Any) -> Grouped[Phases]:
     draw = lambda rng: everybody(rng.randint(2, 6))  # noqa: E731
-    return played(seed, protocol, draw, one_sender=one_sender)
+    return played(seed, protocol, draw, **how)
 
 
 def play_in_step(seed: int, protocol: type[Phases]) -> Grouped[Phases]:
@@ -60,9 +63,19 @@ def test_who_is_behind_goes_on_to_the_next_phase_and_says_so() -> None:
 @given(SEEDS, st.booleans())
 @settings(max_examples=400, deadline=None)
 def test_random_executions_with_fifo_channels(seed: int, one_sender: bool) -> None:
-    world = play(seed, Phases, one_sender)
+    world = play(seed, Phases, one_sender=one_sender)
     assert world.check().ok
     assert not world.meter.discarded
+
+
+@given(SEEDS, st.booleans(), st.booleans(), st.sampled_from([0, 1, 50]))
+@settings(max_examples=300, deadline=None)
+def test_numbers_put_messages_in_order_and_resynchs_may_wait_for_a_timer(
+    seed: int, one_sender: bool, numbered: bool, delay: int
+) -> None:
+    chosen = Phases.Settings(numbered=numbered, resynch_after_ms=delay)
+    late = partial(Phases, settings=chosen)
+    assert play(seed, late, one_sender=one_sender, fifo=not numbered).check().ok
 
 
 @given(SEEDS, st.sampled_from([Phases, Unstamped]))

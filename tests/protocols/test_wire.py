@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from testbed.protocols import PROTOCOLS, Codec, Message, Protocol, WireError, phases
+from testbed.protocols import PROTOCOLS, Codec, Message, Protocol, WireError, resynching
 from testbed.protocols.bss import Vectors
 from testbed.protocols.cluster.events import Event, EventId, Recover
 from testbed.protocols.cluster.gossip import Ball, Gossip
@@ -61,7 +61,7 @@ def messages(draw: st.DrawFn, kind: type[Message], n: int) -> Message:
         return MatrixMessage(**common, SENT=matrix, dests=tuple(sorted(draw(some))))
     if issubclass(kind, KSMessage):
         return kind(**common, dests=to_dests(draw(some)), olog=draw(logs(n)))
-    if issubclass(kind, phases.PhaseMessage):
+    if issubclass(kind, resynching.PhaseMessage):
         return kind(**common, stamp=tuple(draw(st.lists(U32, max_size=9))))
     if kind is Vectors:
         return Vectors(**common, VT=draw(vectors(0, 9)))

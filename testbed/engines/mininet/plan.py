@@ -8,7 +8,7 @@ Hosts never ask who has an address: each has its own as a /32, one route for eve
 gateway that does not exist, and one permanent entry for the gateway's MAC address. Switches look at IP
 addresses alone; the last one makes its host the frame's destination. So setting up n hosts takes n
 steps, not n². One datagram to ``MULTICAST_IP`` goes to everybody but its sender, along a tree that the
-switches choose by the source address.
+switches choose by the source address; one to ``group_ip(x)`` to the other members of group x.
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,6 +32,7 @@ FIRST_INDEX = 1000
 
 HOST_NET = "10.0.0.0/16"
 _HOSTS = IPv4Network(HOST_NET)
+_GROUPS = IPv4Network("239.1.0.0/16")
 
 
 def host_name(node: int) -> str:
@@ -64,6 +65,11 @@ def host_ip(node: int) -> str:
     return str(_HOSTS[node + 1])
 
 
+def group_ip(group: int) -> str:
+    """The multicast address of a group of processes."""
+    return str(_GROUPS[group + 1])
+
+
 def host_mac(node: int) -> str:
     """The Ethernet address of a host."""
     return f"02:00:00:00:{_two_bytes(node + 1)}"
@@ -93,6 +99,13 @@ class Plan:
     nodes: int
     links: tuple[PlannedLink, ...]
     mtu: int = 1500
+    groups: tuple[frozenset[int], ...] = ()
+
+    @cached_property
+    def audiences(self) -> list[tuple[str, frozenset[int]]]:
+        """The multicast addresses, and to whom each of them leads."""
+        everybody = MULTICAST_IP, frozenset(range(self.nodes))
+        return [everybody, *((group_ip(x), members) for x, members in enumerate(self.groups))]
 
     @cached_property
     def ports(self) -> list[dict[int, int]]:
@@ -152,7 +165,8 @@ def build(network_json: Mapping[str, Any], mtu: int = 1500) -> Plan:
         raise UserError(
             "network.json: each link must join two nodes, and no two links the same two"
         )
-    return Plan(len(ids), links, mtu)
+    groups = tuple(map(frozenset, network_json.get("groups", {}).values()))
+    return Plan(len(ids), links, mtu, groups)
 
 
 def _two_bytes(number: int) -> str:

@@ -2,8 +2,9 @@
 
 The model of Chandra, Gambhire & Kshemkalyani 2004, section 3.2. A copy takes an exponential time of
 its own. FIFO is enforced as the paper does: a copy that would overtake the one before it on its
-channel arrives a millisecond after that one. A channel is a link without transmission time whose
-delay is drawn for each copy, so that all that is counted on links is counted here.
+channel arrives a while after that one, in the paper a millisecond. A channel is a link without
+transmission time whose delay is drawn for each copy, so that all that is counted on links is counted
+here.
 """
 
 import random
@@ -15,6 +16,7 @@ from testbed.engines.simulate.links import Hop, Link, Scheduler, Transmission
 from testbed.engines.simulate.network import SimulatedNetwork
 from testbed.packets.framing import Framing
 from testbed.protocols import NS_PER_MS, Message
+from testbed.topologies.channels import ExponentialChannels
 
 UNDIVIDED = 1 << 40  # an MTU that no message exceeds
 
@@ -29,13 +31,13 @@ class Instant(Transmission):
 class Channels(SimulatedNetwork):
     """Takes copies of messages, each by itself and whole."""
 
-    def __init__(
-        self, processes: int, mean_ms: float, *, framing: Framing, rng: random.Random
-    ) -> None:
+    def __init__(self, model: ExponentialChannels, *, framing: Framing, rng: random.Random) -> None:
+        processes = model.nodes
         super().__init__(
             nx.empty_graph(processes), metric="hops", framing=framing, mtu=UNDIVIDED, rng=rng
         )
-        self.mean = mean_ms * NS_PER_MS
+        self.mean = model.mean_ms * NS_PER_MS
+        self.gap = round(model.fifo_gap_ms * NS_PER_MS)
         self.rng = rng
         at_once = Instant(0)
         self.links = {
@@ -55,7 +57,7 @@ class Channels(SimulatedNetwork):
             hop, last = self._hops[channel], self._last_arrival[channel]
             arrival = now + round(self.mean * self.rng.expovariate(1.0))
             if arrival < last:
-                arrival = last + NS_PER_MS
+                arrival = last + self.gap
             self._last_arrival[channel] = arrival
             hop.link.delay = arrival - now
             self.scheduler.transmit(hop, packet, now)

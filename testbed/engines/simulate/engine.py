@@ -159,7 +159,7 @@ def _network(scenario: Scenario) -> SimulatedNetwork:
     experiment = scenario.experiment
     transport, rng = experiment.transport, stream(experiment.seed, "loss")
     if isinstance(topology := experiment.topology, ExponentialChannels):
-        return Channels(topology.nodes, topology.mean_ms, framing=transport.framing, rng=rng)
+        return Channels(topology, framing=transport.framing, rng=rng)
     return SimulatedNetwork(
         scenario.network.graph,
         metric=transport.routing,

@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import networkx as nx
@@ -17,6 +18,7 @@ from testbed.engines.mininet.plan import (
     Plan,
     PlannedLink,
     build,
+    group_ip,
     host_ip,
     host_mac,
 )
@@ -38,7 +40,11 @@ def networks(draw: st.DrawFn) -> dict[str, Any]:
         {"a": a, "b": b, "delay_ns": delay, "bandwidth_bps": 1}
         for (a, b), delay in zip(draw(st.permutations(sorted(pairs))), delays, strict=True)
     ]
-    return {"nodes": [{"id": node} for node in range(nodes)], "links": links}
+    group = st.sets(st.integers(0, nodes - 1), min_size=2)
+    groups = {
+        f"g{x}": sorted(members) for x, members in enumerate(draw(st.lists(group, max_size=3)))
+    }
+    return {"nodes": [{"id": n} for n in range(nodes)], "links": links, "groups": groups}
 
 
 @st.composite
@@ -81,7 +87,7 @@ def unicast_way(
 
 
 def multicast_copies(
-    plan: Plan, switches: list[rules.SwitchRules], source: int
+    plan: Plan, switches: list[rules.SwitchRules], source: int, ip: str = MULTICAST_IP
 ) -> tuple[Counter[int], Counter[tuple[int, int]]]:
     """Follow the rules; return how often hosts got the packet, and links carried it."""
     hosts: Counter[int] = Counter()
@@ -90,7 +96,7 @@ def multicast_copies(
     while waiting:
         node = waiting.pop()
         assert len(links) <= plan.nodes, "a packet goes round and round"
-        action = switches[node].flows.get(rules.Match(MULTICAST_IP, host_ip(source)))
+        action = switches[node].flows.get(rules.Match(ip, host_ip(source)))
         if action is None:
             continue
         assert isinstance(action, rules.ToGroup)
@@ -127,6 +133,23 @@ def test_multicast_reaches_every_other_host_once_over_the_sources_tree(
         assert hosts == {node: 1 for node in range(plan.nodes) if node != source}
         tree = shortest_path_tree(graph_of(plan), source, metric)
         assert links == {(tree[node], node): 1 for node in range(plan.nodes) if node != source}
+
+
+@given(broken_networks(), METRICS)
+def test_multicast_to_a_group_goes_no_further_than_its_members(
+    broken: tuple[Plan, set[tuple[int, int]]], metric: Metric
+) -> None:
+    plan, down = broken
+    switches = rules.rules(plan, metric, down)
+    for x, members in enumerate(plan.groups):
+        for source in range(plan.nodes):
+            tree = shortest_path_tree(graph_of(plan, down), source, metric)
+            heard = members - {source} if source in members else frozenset[int]()
+            reached = [node for node in heard if tree[node] != UNREACHED]
+            hosts, links = multicast_copies(plan, switches, source, group_ip(x))
+            assert hosts == dict.fromkeys(reached, 1)
+            ways = {step for node in reached for step in pairwise(path(tree, node))}
+            assert links == {(b, a): 1 for a, b in ways}
 
 
 @given(broken_networks(), METRICS)

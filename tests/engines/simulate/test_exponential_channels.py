@@ -16,6 +16,7 @@ from testbed.errors import UserError
 from testbed.experiment import Experiment, build_network
 from testbed.protocols import Message
 from testbed.topologies import describe
+from testbed.topologies.channels import ExponentialChannels
 from tests.experiments import log_of, parsed, run
 
 MS = 1_000_000
@@ -24,8 +25,9 @@ MS = 1_000_000
 class Wire:
     """Channels whose receptions are written down by pair."""
 
-    def __init__(self, processes: int, mean_ms: float, seed: int = 1) -> None:
-        self.channels = Channels(processes, mean_ms, framing="bare", rng=random.Random(seed))
+    def __init__(self, processes: int, mean_ms: float, **gap: float) -> None:
+        model = ExponentialChannels(processes, mean_ms, **gap)
+        self.channels = Channels(model, framing="bare", rng=random.Random(1))
         self.received: defaultdict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
         self.channels.receivers = [partial(self.receive, node) for node in range(processes)]
 
@@ -51,8 +53,11 @@ def test_copies_take_exponential_times_each_its_own() -> None:
     assert fmean(t > 50 * MS for t in times) == pytest.approx(0.368, abs=0.03)
 
 
-def test_none_overtakes_on_its_channel_and_one_that_would_comes_a_millisecond_after() -> None:
-    wire = Wire(3, 50)
+@pytest.mark.parametrize(("gap", "ns"), [({}, MS), ({"fifo_gap_ms": 0.0}, 0)])
+def test_none_overtakes_on_its_channel_and_one_that_would_comes_a_gap_after(
+    gap: dict[str, float], ns: int
+) -> None:
+    wire = Wire(3, 50, **gap)
     for seq in range(1, 2001):
         wire.send_at(seq * MS, 0, (1, 2), seq)
     received = wire.run()
@@ -60,7 +65,7 @@ def test_none_overtakes_on_its_channel_and_one_that_would_comes_a_millisecond_af
     assert received[0, 1] != received[0, 2]
     steps = [later - at for (_, at), (_, later) in pairwise(received[0, 1])]
     assert min(steps) >= 0
-    assert steps.count(MS) > 1500  # fifty behind each other: nearly all would overtake
+    assert steps.count(ns) > 1500  # fifty behind each other: nearly all would overtake
 
 
 def test_a_network_multicast_is_copies() -> None:
@@ -130,6 +135,7 @@ def test_the_graph_is_complete() -> None:
     [
         ("mean_ms", 0.0, "mean_ms = 0.0"),
         ("mean_ms", float("nan"), "mean_ms"),
+        ("fifo_gap_ms", -1.0, "fifo_gap_ms = -1.0"),
         ("nodes", 1, "nodes"),
     ],
 )

@@ -5,9 +5,10 @@ its datagram goes, and everything that no rule names is dropped.
 
 - A packet for a host follows that host's shortest-path tree; the last switch writes the host's MAC
   address into it, because hosts do no ARP and address every frame to a gateway that is not there.
-- A packet for the multicast address goes down the tree of its source. In each switch of that tree
-  a group of type ALL copies it to the children, and to the switch's own host, for which the copy is
-  re-addressed: to a host, a multicast looks like a datagram that was sent to it alone.
+- A packet for a multicast address goes down the tree of its source, as far as there are receivers. In
+  each switch of that tree a group of type ALL copies it to the children, and to the switch's own host,
+  for which the copy is re-addressed: to a host, a multicast looks like a datagram that was sent to it
+  alone.
 
 The trees are those of the simulator. Where links are down, they are the trees of what is left, and
 there is no rule for a host that cannot be reached.
@@ -19,7 +20,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from testbed.engines.mininet.plan import HOST_PORT, MULTICAST_IP, Plan, host_ip, host_mac
+from testbed.engines.mininet.plan import HOST_PORT, Plan, host_ip, host_mac
 from testbed.topologies.routing import UNREACHED, Metric, RoutingTree, children, shortest_path_trees
 
 if TYPE_CHECKING:
@@ -66,21 +67,34 @@ def rules(plan: Plan, metric: Metric = "hops", down: Collection[Arc] = ()) -> li
     ips, macs = [*map(host_ip, range(plan.nodes))], [*map(host_mac, range(plan.nodes))]
     own_copies = [Output(HOST_PORT, mac, ip) for mac, ip in zip(macs, ips, strict=True)]
     for root, tree in enumerate(trees(plan, metric, down)):
-        unicast, multicast, group = Match(ips[root]), Match(MULTICAST_IP, ips[root]), root + 1
-        for node, (parent, onward) in enumerate(zip(tree, children(tree), strict=True)):
-            if parent == UNREACHED:
+        below, unicast = children(tree), Match(ips[root])
+        for node, parent in enumerate(tree):
+            if node == root:
+                switches[node].flows[unicast] = Output(HOST_PORT, macs[root])
+            elif parent != UNREACHED:
+                switches[node].flows[unicast] = Output(plan.ports[node][parent])
+        for number, (ip, members) in enumerate(plan.audiences):
+            if root not in members:
                 continue
-            switch, ports = switches[node], plan.ports[node]
-            copies = [Output(ports[child]) for child in onward]
-            if node == root:  # the source needs no copy of its own
-                switch.flows[unicast] = Output(HOST_PORT, macs[root])
-            else:
-                switch.flows[unicast] = Output(ports[parent])
-                copies.append(own_copies[node])
-            if copies:
-                switch.flows[multicast] = ToGroup(group)
-                switch.groups[group] = tuple(copies)
+            group, ways = number * plan.nodes + root + 1, on_the_way(tree, root, members)
+            for node in (root, *ways):
+                copies = [Output(plan.ports[node][child]) for child in below[node] if child in ways]
+                if node != root and node in members:  # the source needs no copy of its own
+                    copies.append(own_copies[node])
+                if copies:
+                    switches[node].flows[Match(ip, ips[root])] = ToGroup(group)
+                    switches[node].groups[group] = tuple(copies)
     return switches
+
+
+def on_the_way(tree: RoutingTree, root: int, members: Collection[int]) -> dict[int, None]:
+    """The switches below the root of a tree that lead to these hosts, or are theirs."""
+    found: dict[int, None] = {}
+    for node in members:
+        while node not in found and node != root and tree[node] != UNREACHED:
+            found[node] = None
+            node = tree[node]
+    return found
 
 
 def trees(plan: Plan, metric: Metric, down: Collection[Arc] = ()) -> list[RoutingTree]:

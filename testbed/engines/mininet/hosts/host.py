@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 from testbed.engines.mininet.hosts.counters import SharedCounters
 from testbed.engines.mininet.kernel.timerfd import TimerFd
-from testbed.engines.mininet.plan import MULTICAST_IP, UDP_PORT, host_ip
+from testbed.engines.mininet.plan import MULTICAST_IP, UDP_PORT, group_ip, host_ip
 from testbed.experiment import Scenario
 from testbed.faults import Join, Leave
 from testbed.node import Node
@@ -63,6 +63,11 @@ class HostProcess:
         self.mtu = experiment.transport.mtu
         self.addresses = [(host_ip(node), UDP_PORT) for node in range(network.processes)]
         self.senders = {address: node for node, address in enumerate(self.addresses)}
+        groups = enumerate(network.groups.values())
+        self.audiences = {
+            members - {me}: group_ip(x) for x, members in groups if me in members
+        } or {frozenset(range(network.processes)) - {me}: MULTICAST_IP}
+        self.answers = experiment.protocol.needs_everybody  # all say something some time
         self.workload = experiment.workload
         self.meter = Meter()
         self.log = log
@@ -100,9 +105,15 @@ class HostProcess:
 
     def warm_up_targets(self) -> list[str]:
         """The addresses that this host will send to."""
+        protocol = self.node.protocol
         sends = bool(self.agenda) or self.workload.answers_per_message() > 0
-        multicast = [MULTICAST_IP] if sends and self.node.protocol.multicasts() else []
-        return multicast + [host_ip(peer) for peer in self.node.protocol.peers()]
+        multicasts = protocol.multicasts() and (sends or self.answers)
+        multicast = [*self.audiences.values()] if multicasts else []
+        return multicast + [host_ip(peer) for peer in protocol.peers()]
+
+    def own_addresses(self) -> set[str]:
+        """The addresses that lead to this host."""
+        return {host_ip(self.me), *self.audiences.values()}
 
     def warm_up(self, expected: int, sizes: Sequence[int]) -> int:
         """Send datagrams along every way that will be used; how many for this host are missing.
@@ -173,10 +184,11 @@ class HostProcess:
 
     def multicast(self, sender: int, peers: tuple[int, ...], message: Message) -> None:
         """One datagram, which the switches copy along this host's tree."""
-        if len(peers) != len(self.addresses) - 1:
-            raise ValueError("the network's multicast goes to all other processes")
+        ip = self.audiences.get(frozenset(peers))
+        if ip is None:
+            raise ValueError("the network's multicast goes to all other processes, or to a group's")
         data = self._encode(message)
-        self.socket.sendto(data, (MULTICAST_IP, UDP_PORT))
+        self.socket.sendto(data, (ip, UDP_PORT))
         self._count(message, len(data), len(peers))
 
     def set_timer(self, node: Node, timer: Hashable, delay: int) -> None:

@@ -29,7 +29,6 @@ from testbed.engines.mininet.hosts.fault_injector import FaultInjector
 from testbed.engines.mininet.hosts.host import JOIN, LEAVE, HostProcess, StopHostError
 from testbed.engines.mininet.kernel.descriptors import close_all_but, readable
 from testbed.engines.mininet.kernel.namespaces import enter
-from testbed.engines.mininet.plan import MULTICAST_IP, host_ip
 from testbed.errors import UserError
 from testbed.experiment import Scenario
 from testbed.faults import Actuator, Condition, Crash, Watch
@@ -315,7 +314,7 @@ class Supervisor(Actuator):
     def _warm_up(self, host: HostProcess) -> int:
         """How many warm-up datagrams for this host are missing."""
         others = [other.warm_up_targets() for other in self.hosts if other is not host]
-        mine = {host_ip(host.me), MULTICAST_IP}
+        mine = host.own_addresses()
         largest = host.largest_message()
         whole = len(frames(largest, host.mtu, "udp")) == 1
         time.sleep(host.me * WARM_UP_GAP_S)  # all at once would be too many questions at once
