@@ -1,5 +1,6 @@
 """Running an experiment: from its description to a complete, checked run directory."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -9,6 +10,7 @@ from testbed.check import CHECKS, Verdict, check_run, promises_json
 from testbed.engines import choose_engine, load_engine
 from testbed.errors import UserError
 from testbed.experiment import Experiment, Scenario
+from testbed.experiment.estimate import Estimate
 from testbed.progress import Progress
 from testbed.runs.directory import RunDirectory
 
@@ -44,9 +46,14 @@ def prepare(scenario: Scenario, runs: Path, within: str = "", **manifest: Any) -
 
 
 def run_experiment(
-    experiment: Experiment, runs: Path, progress: Progress, within: str = "", **manifest: Any
+    experiment: Experiment,
+    runs: Path,
+    progress: Progress,
+    within: str = "",
+    warn: Callable[[str], None] = lambda sentence: None,
+    **manifest: Any,
 ) -> Run:
-    """Run one experiment below ``runs`` and check it.
+    """Run one experiment below ``runs`` and check it; ``warn`` is told if that will take long.
 
     A run that is part of something is put ``within`` its directory, and its manifest says more.
     """
@@ -55,6 +62,8 @@ def run_experiment(
     scenario, engine = Scenario.of(experiment), load_engine(engine_name)
     if reason := engine.refuses(scenario):
         raise UserError(f"{experiment.origin}: {reason}")
+    if long := Estimate.of(scenario).check(runs):
+        warn(long)
     with prepare(scenario, runs, within, **manifest) as directory:
         directory.manifest["figures"] = figures = engine.run(scenario, directory, progress)
         directory.seal()

@@ -82,7 +82,8 @@ def command(options: argparse.Namespace) -> int:
         console().print(f"engine {engine}: {why}", soft_wrap=True)
     for experiment in experiments:
         with progress_bar(experiment.protocol.name) as progress:
-            runs.append(run_experiment(replace(experiment, engine=engine), options.runs, progress))
+            what = replace(experiment, engine=engine)
+            runs.append(run_experiment(what, options.runs, progress, warn=complain))
     wrong = digest_and_report(runs, options.master) if options.digest else []
     if options.json:
         print_json([{**RunDirectory(r.path).summary, "directory": str(r.path)} for r in runs])

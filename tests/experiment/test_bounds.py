@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from testbed.errors import UserError
-from testbed.experiment import Scenario, load
+from testbed.experiment import Scenario, estimate, load
+from testbed.progress import silent
+from testbed.run import run_experiment
 from tests.experiments import SMALL, parsed
 
 ONE = SMALL | {"protocol": {"name": "overlay"}}
@@ -58,6 +60,50 @@ def test_what_cannot_be_is_refused(
     monkeypatch.setattr("testbed.experiment.scenario.MOST_MESSAGES", 2_000)
     with pytest.raises(UserError, match=said):
         Scenario.of(parsed(ONE, **changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "have", "said"),
+    [
+        ({}, {}, None),
+        ({"workload": {"model": "bursts", "senders": 8, "burst": 10}}, {}, "about 800 messages"),
+        ({}, {"_memory": 1e6}, r"small.toml.*takes 60 MB of memory or more, and there is 1 MB"),
+        ({}, {"_room": 1e3}, r"their log takes 0 MB or more, and .* has room for 0 MB"),
+    ],
+)
+def test_a_run_is_estimated_before_it_starts(
+    changes: dict[str, Any],
+    have: dict[str, float],
+    said: str | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(estimate, "LONG_S", 0.005)  # 500 deliveries
+    for name, value in have.items():
+        monkeypatch.setattr(estimate, name, lambda *_, value=value: value)
+    warnings: list[str] = []
+    if have:
+        with pytest.raises(UserError, match=said):
+            run_experiment(parsed(ONE, **changes), tmp_path, silent, warn=warnings.append)
+        assert not list(tmp_path.iterdir())
+    else:
+        done = run_experiment(parsed(ONE, **changes), tmp_path, silent, warn=warnings.append)
+        found = estimate.Estimate.of(Scenario.of(done.experiment))
+        assert found.messages == done.summary["multicasts"]
+        assert found.deliveries == done.summary["deliveries"]
+        assert len(warnings) == (said is not None)
+        assert said is None or said in warnings[0]
+
+
+def test_large_states_and_endless_heartbeats_count() -> None:
+    def of(name: str, nodes: int, **workload: Any) -> estimate.Estimate:
+        topology = {"model": "ring", "nodes": nodes}
+        workload = {"model": "bursts", "senders": 2, "burst": 1, **workload}
+        document = ONE | {"protocol": {"name": name}, "topology": topology, "workload": workload}
+        return estimate.Estimate.of(Scenario.of(parsed(document)))
+
+    assert of("rst", 100).memory - of("timestamp", 100).memory > 100 * 99 * 100 * 4
+    assert of("cluster", 8, settle_ms=1e9).seconds > estimate.LONG_S > of("cluster", 8).seconds
 
 
 def test_a_seed_may_be_any_integer() -> None:
