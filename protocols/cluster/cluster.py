@@ -73,6 +73,7 @@ class Cluster(Causality):
             of="gossip_bytes",
             per="gossip_messages",
         ),
+        Figure("busiest_load", "sent by the busiest process", "times the mean", form=",.2f"),
         Figure("recovery_attempts", "lost events requested"),
         Figure("recovered", "of these recovered in time"),
         Figure("tickets_granted", "tickets granted"),
@@ -222,7 +223,9 @@ class Cluster(Causality):
 
     def start(self, now: int) -> Effects:
         """Start rounds at a random time, so that not all processes gossip at once."""
-        yield SetTimer(ROUND, self.place.rng.randrange(self.round))
+        first = self.place.rng.randrange(self.round)
+        self.prcast.begin(now + first)
+        yield SetTimer(ROUND, first)
         if self.manager is not None:
             yield from self.manage(self.manager.start(now), now)
             if self.founder and self.place.incarnation:
@@ -258,7 +261,7 @@ class Cluster(Causality):
         t = self.clock.T.copy()
         t[self.ticket] = self.seq
         event = Event(self.me, self.sent, payload, now, ticket=self.ticket, t=t)
-        self.prcast.multicast(event)
+        self.prcast.multicast(event, now)
         self.keep(event.eid, event)
         if self.manager is not None:
             self.manager.last = self.seq & NUMBERS
@@ -283,7 +286,7 @@ class Cluster(Causality):
         elif not self.view.member:
             yield Discard(message, "outside")
         elif isinstance(message, Gossip):
-            yield from self.hear(message)
+            yield from self.hear(message, now)
         elif isinstance(message, Recover):
             yield from self.answer(message, sender)
         elif isinstance(message, Event):
@@ -292,7 +295,7 @@ class Cluster(Causality):
     @override
     def timeout(self, timer: Any, now: int) -> Effects:
         if timer == ROUND:
-            yield from self.gossip()
+            yield from self.gossip(now)
             return
         if timer[0] == TICKETS:
             if self.manager is not None:
@@ -302,10 +305,10 @@ class Cluster(Causality):
 
     # PrCast.
 
-    def gossip(self) -> Effects:
+    def gossip(self, now: int) -> Effects:
         """Send PrCast's gossip message of this round."""
         yield SetTimer(ROUND, self.round)
-        todo = self.prcast.round()
+        todo = self.prcast.round(now)
         if todo is not None:
             copies, gossip = len(todo.targets), todo.gossip
             yield Count("gossip_messages", copies)
@@ -315,9 +318,9 @@ class Cluster(Causality):
                 yield Count("buffer_overflows", todo.dropped)
             yield Send(todo.targets, gossip)
 
-    def hear(self, gossip: Gossip) -> Effects:
+    def hear(self, gossip: Gossip, now: int) -> Effects:
         """Hand new events to the causality layer."""
-        events: Any = self.prcast.receive(gossip)
+        events: Any = self.prcast.receive(gossip, now)
         yield Count("events_received", len(gossip.balls))
         yield Count("duplicates", len(gossip.balls) - len(events))
         for event in events:

@@ -3,15 +3,25 @@
 The balls-and-bins dissemination of Koldehofe, "Buffer Management in Probabilistic Peer-to-Peer
 Communication Protocols", 2003, rebuilt from what Gidenstam et al. 2011 and later work say of it.
 
-Every round a process sends its whole buffer in one gossip message to F random others. An event carries
-its age, the known number of rounds since it was multicast, and is forwarded until its age is T. Rounds
-are not synchronised, and a hop counts as a whole round however soon it comes: no age is too low, and
-the lower of two is kept. (With the higher, spreading ends early: 92 % of 250 processes reached with
-F = 4 and T = 5, not 99 %.) If the buffer has more than B events, the oldest are dropped.
+Every round a process sends its buffer in one gossip message to F random others. An event carries its
+age and is forwarded until its age is T rounds; if the buffer has more than B events, the oldest are
+dropped. The balls-and-bins family has three rules of forwarding (``forwarding``):
+
+    keep    an event is sent in every round, from its first arrival on
+    balls   … in the round after each arrival: every ball that is thrown is thrown on
+    once    … in the round after its first arrival only
+
+Rounds are not in step. What its age is then is a matter of choice (``aging``):
+
+    hops    a hop counts as a whole round however soon it comes: no age is too low, and the lower of two
+            is kept. Spreading ends early: F = 4 and T = 5 send a fifth fewer copies than in step.
+    rounds  the time since it was multicast, as far as processes see it: what it spent with them, not on
+            its way. Hops are faster than rounds, so that spreading takes more of T for the last few.
+
 State: ``buffer``, the events being spread with their ages; ``history``, the names of the last H
 events seen. An event whose name is forgotten too early is taken for new once more.
-Cost: with F = 4, T = 5 and rounds in step, n ln n copies of an event for n = 250. A message has 32
-bytes, 8 for its counts, 4 for each entry of the membership, and for each event 24, its control
+Cost: with F = 4, T = 5, "keep" and rounds in step, n ln n copies of an event for n = 250. A message
+has 32 bytes, 8 for its counts, 4 for each entry of the membership, and for each event 24, its control
 information and its payload.
 """
 
@@ -24,7 +34,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from typing_extensions import override
 
-from ..base import Place, Protocol
+from ..base import NS_PER_MS, Place, Protocol
 from ..wire import Message, MessageId, WireError, of_kind
 from .lpbcast import NO_NEWS, FullView, News, PartialView
 
@@ -32,10 +42,15 @@ COUNTS = struct.Struct("!HHI")  # of subs, unsubs and events
 SUB = struct.Struct("!I")
 UNSUB = struct.Struct("!HH")  # process, age
 BALL = struct.Struct("!HHIQII")  # source, age, sequence, sent at, lengths of control and payload
+FINE = 256  # parts of a round in which an age is told, if it is a time
+LONGEST = 255  # rounds that can be told in these parts
 
 
 class Ball(NamedTuple):
-    """An event being spread, with its name and its age in rounds."""
+    """An event being spread, with its name and its age: in rounds, or in parts of rounds.
+
+    In a gossip message that is its age as it is sent; in a buffer, as of the process's last round.
+    """
 
     name: MessageId
     event: Message
@@ -112,12 +127,15 @@ def _check_processes(named: tuple[int, ...], processes: int) -> None:
 class GossipSettings(Protocol.Settings):
     """PrCast's parameters; the defaults are those of the paper's experiments.
 
-    ``hops`` is also the number of rounds for which an event is forwarded. A partial view has at most
-    ``view_size`` processes; the first ``members`` processes are members at the beginning, 0 is all.
+    ``hops`` is also the number of rounds for which an event is forwarded; ``aging`` says what counts as
+    a round, and ``forwarding`` how often a process forwards an event meanwhile. A partial view has at
+    most ``view_size`` processes; the first ``members`` processes are members at the beginning (0: all).
     """
 
     fanout: int = 4
     hops: int = 5
+    aging: Literal["hops", "rounds"] = "hops"
+    forwarding: Literal["keep", "balls", "once"] = "keep"
     events_per_message: int = 20
     history: int = 40
     round_ms: float = 100.0
@@ -132,6 +150,8 @@ class GossipSettings(Protocol.Settings):
             raise ValueError("fanout, hops, events_per_message, history, round_ms are above zero")
         if self.view_size < self.fanout or not self.hops < self.unsubs_rounds:
             raise ValueError("view_size is at least fanout, and unsubs_rounds more than hops")
+        if self.aging == "rounds" and self.hops > LONGEST:
+            raise ValueError(f"hops is at most {LONGEST} where ages are times")
         if self.members < 0 or (self.members and self.membership == "full"):
             raise ValueError("members, which is not negative, is for a partial membership only")
 
@@ -163,21 +183,36 @@ class PrCast:
     buffer: dict[MessageId, Ball] = field(default_factory=dict)
     history: OrderedDict[MessageId, None] = field(default_factory=OrderedDict)
 
-    def multicast(self, event: Message) -> None:
+    def __post_init__(self) -> None:
+        timed = self.settings.aging == "rounds"
+        self.round_ns = round(self.settings.round_ms * NS_PER_MS)
+        self.unit = FINE if timed else 1  # of ages, in a round
+        self.youth = (self.settings.hops - 1) * self.unit  # what is older is not sent again
+        self.last = 0  # when the last round was
+
+    def begin(self, first: int) -> None:
+        """Learn when the first round is: the one before it would have been a round earlier."""
+        self.last = first - self.round_ns
+
+    def multicast(self, event: Message, now: int) -> None:
         """Spread an event from the next round on."""
         name = event.id
         self._remember(name)
-        self.buffer[name] = Ball(name, event, 0)
+        self.buffer[name] = Ball(name, event, -self._since_round(now))
 
-    def round(self) -> Round | None:
+    def round(self, now: int) -> Round | None:
         """The gossip of this round; all events grow older by a round."""
         balls = list(self.buffer.values())
         dropped = len(balls) - self.settings.events_per_message
         if dropped > 0:  # of the same age, those that came first have been spread more
             balls = sorted(balls, key=attrgetter("age"), reverse=True)[dropped:]
-        older = tuple([Ball(name, event, age + 1) for name, event, age in balls])
-        hops = self.settings.hops
-        self.buffer = {ball.name: ball for ball in older if ball.age < hops}
+        grown = self._since_round(now) if self.unit > 1 else 1
+        self.last = now
+        keeps, youth = self.settings.forwarding == "keep", self.youth
+        end = youth + self.unit  # a process that stood still finds that its events are too old
+        grey = [Ball(name, event, age + grown) for name, event, age in balls]
+        older = tuple([ball for ball in grey if ball.age <= end])
+        self.buffer = {ball.name: ball for ball in older if keeps and ball.age <= youth}
         news = self.view.news()
         targets = self.view.targets(self.settings.fanout) if older or any(news) else ()
         self.view.tick()
@@ -185,23 +220,32 @@ class PrCast:
             return None
         return Round(targets, self.gossip(self.me, 0, balls=older, news=news), max(dropped, 0))
 
-    def receive(self, gossip: Gossip) -> list[Message]:
+    def receive(self, gossip: Gossip, now: int) -> list[Message]:
         """The new events of a gossip message; what is young enough is kept to be forwarded."""
         new: list[Message] = []
-        buffer, history, hops = self.buffer, self.history, self.settings.hops
+        buffer, history, youth = self.buffer, self.history, self.youth
+        again, since = self.settings.forwarding == "balls", self._since_round(now)
         for ball in gossip.balls:
+            if since:
+                ball = ball._replace(age=ball.age - since)
             name = ball[0]
             kept = buffer.get(name)
             if kept is not None:
                 if ball[2] < kept[2]:
                     buffer[name] = ball
-            elif name not in history:
+                continue
+            known = name in history
+            if not known:
                 self._remember(name)
                 new.append(ball[1])
-                if ball[2] < hops:
-                    buffer[name] = ball
+            if ball[2] <= youth and (again or not known):
+                buffer[name] = ball
         self.view.learn(gossip.news)
         return new
+
+    def _since_round(self, now: int) -> int:
+        """How old what is new now would be if it had been here at the last round, as a time."""
+        return FINE * (now - self.last) // self.round_ns if self.unit > 1 else 0
 
     def _remember(self, name: MessageId) -> None:
         self.history[name] = None

@@ -23,6 +23,7 @@ class Meter:
         self.queue_time = 0  # when messages left delivery queues, less when they came, summed up
         self.discarded: Counter[str] = Counter()
         self.counted: Counter[str] = Counter()
+        self.load: Counter[int] = Counter()  # copies that each node handed to the network
 
     def comes(self, now: int, length: int) -> None:
         """A message has joined a delivery queue, which is now so long."""
@@ -56,6 +57,7 @@ class Meter:
             meter.queue_time += part["queue_time"]
             meter.discarded.update(part["discarded"])
             meter.counted.update(part["counted"])
+            meter.load.update(part["load"])
         return meter
 
 
@@ -116,6 +118,9 @@ def summarise(
         "network_load_mean": carried.time / duration,
         "link_queue_max": carried.longest_queue,
         **asdict(sent),
+        "busiest_load": max(meter.load.values(), default=0)
+        * processes
+        / max(1, meter.load.total()),
         "hops": carried.hops,
         "wire_bytes": carried.wire_bytes,
         "packets_lost": carried.lost,

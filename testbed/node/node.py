@@ -141,6 +141,7 @@ class Node:
     def _perform(self, effects: Effects, now: int) -> None:
         for effect in effects:
             if isinstance(effect, Send):
+                self.meter.load[self.id] += len(effect.peers)
                 self.runtime.unicast(self.id, *effect)
             elif isinstance(effect, Discard):
                 self.meter.discarded[effect.reason] += 1
@@ -151,6 +152,7 @@ class Node:
             elif isinstance(effect, Hold):
                 self._hold(effect, now)
             elif isinstance(effect, Multicast):
+                self.meter.load[self.id] += 1
                 self.runtime.multicast(self.id, *effect)
             elif isinstance(effect, SetTimer):
                 self.runtime.set_timer(self, *effect)

@@ -3,18 +3,24 @@
 import random
 from collections import Counter
 from collections.abc import Callable
+from heapq import heapify, heappop, heappush
+from itertools import count
 from typing import Any
 
 import networkx as nx
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
+from scripts.reproductions.gidenstam import analysis
 from testbed.protocols import Message, MessageId, Place, WireError
 from testbed.protocols.cluster import Cluster, gossip
 from testbed.protocols.cluster.events import Event, EventGossip, Recover
 from testbed.protocols.cluster.lpbcast import News, PartialView
 
 PROCESSES = 9
+ROUND_NS = 100_000_000
+RULES = ("keep", "balls", "once")
 
 
 class LockStep:
@@ -24,26 +30,58 @@ class LockStep:
         self.processes = processes
         self.received: Counter[MessageId] = Counter()
         self.copies = 0
+        self.now = 0
 
     def step(self, rounds: int = 1) -> None:
         """Rounds of all processes, in each of which all arrives that they sent."""
         for _ in range(rounds):
-            for todo in [prcast.round() for prcast in self.processes]:
-                if todo is not None:
-                    self.send(todo)
+            self.now += ROUND_NS
+            for todo in [prcast.round(self.now) for prcast in self.processes]:
+                for target in self.sent(todo):
+                    self.arrive(target, todo, self.now)
 
-    def send(self, todo: gossip.Round) -> None:
+    def sent(self, todo: gossip.Round | None) -> tuple[int, ...]:
+        if todo is None:
+            return ()
         self.copies += len(todo.targets) * len(todo.gossip.balls)
-        for target in todo.targets:
-            prcast = self.processes[target]
-            if prcast.view.member:
-                self.received.update(event.id for event in prcast.receive(todo.gossip))
+        return todo.targets
+
+    def arrive(self, target: int, todo: gossip.Round | None, now: int) -> None:
+        prcast = self.processes[target]
+        if prcast.view.member:
+            assert todo is not None
+            self.received.update(event.id for event in prcast.receive(todo.gossip, now))
 
 
-def make_processes(count: int, rng: random.Random, **settings: Any) -> LockStep:
+class OutOfStep(LockStep):
+    """… or begin them at a random phase each; a message takes 2 % of a round."""
+
+    def step(self, rounds: int = 1) -> None:
+        """One event of process 0 spreads for so many rounds."""
+        rng, numbers = random.Random(len(self.processes) + self.copies), count()
+        first = [rng.randrange(ROUND_NS) for _ in self.processes]
+        for prcast, at in zip(self.processes, first, strict=True):
+            prcast.begin(at)
+        self.processes[0].multicast(Message(0, 1), 0)
+        happens: list[Any] = [(at, next(numbers), me, None) for me, at in enumerate(first)]
+        heapify(happens)
+        while happens[0][0] < rounds * ROUND_NS:
+            now, _, me, todo = heappop(happens)
+            if todo is not None:
+                self.arrive(me, todo, now)
+                continue
+            todo = self.processes[me].round(now)
+            for target in self.sent(todo):
+                heappush(happens, (now + ROUND_NS // 50, next(numbers), target, todo))
+            heappush(happens, (now + ROUND_NS, next(numbers), me, None))
+
+
+def make_processes(
+    count: int, rng: random.Random, kind: type[LockStep] = LockStep, **settings: Any
+) -> LockStep:
     chosen = gossip.GossipSettings(**settings)
     places = [Place(me, count, rng=rng) for me in range(count)]
-    return LockStep([gossip.PrCast(p.me, gossip.make_view(p, chosen), chosen) for p in places])
+    return kind([gossip.PrCast(p.me, gossip.make_view(p, chosen), chosen) for p in places])
 
 
 def one(age: int = 0, seq: int = 1) -> gossip.Ball:
@@ -68,7 +106,7 @@ def test_four_targets_and_five_rounds_reach_nearly_all_of_250_processes(
     reached, sent = [], 0
     for _ in range(runs):
         group = make_processes(n, rng)
-        group.processes[0].multicast(Message(0, 1))
+        group.processes[0].multicast(Message(0, 1), 0)
         group.step(6)
         reached.append((1 + group.received.total()) / n)
         sent += group.copies
@@ -78,11 +116,89 @@ def test_four_targets_and_five_rounds_reach_nearly_all_of_250_processes(
     assert sent / runs == pytest.approx(copies, rel=0.02)
 
 
+def test_in_step_hops_and_rounds_are_the_same() -> None:
+    hops, rounds = (make_processes(50, random.Random(1), aging=a) for a in ("hops", "rounds"))
+    for group in (hops, rounds):
+        group.processes[0].multicast(Message(0, 1), 0)
+        group.step(6)
+    assert (hops.received, hops.copies) == (rounds.received, rounds.copies)
+
+
+def spread(n: int, runs: int, **settings: Any) -> tuple[list[int], list[int]]:
+    """How many processes each of some events did not reach out of step, and its copies."""
+    rng = random.Random(n)
+    groups = [make_processes(n, rng, OutOfStep, **settings) for _ in range(runs)]
+    for group in groups:
+        group.step(12)
+        assert not any(prcast.buffer for prcast in group.processes)
+    return [n - 1 - g.received.total() for g in groups], [g.copies for g in groups]
+
+
+@pytest.mark.parametrize(("n", "runs"), [(125, 40), (250, 40), (1000, 8)])
+def test_out_of_step_ages_that_are_times_reach_as_many_as_the_analysis_says(
+    n: int, runs: int
+) -> None:
+    missed, copies = spread(n, runs, aging="rounds")
+    promised = analysis.out_of_step(n, 4, 5)
+    least, most = binomtest(sum(missed), runs * n).proportion_ci(0.95)
+    assert least <= 1 - promised.coverage <= most
+    assert promised.coverage > analysis.in_step(n, 4, 5).coverage
+    assert np.mean(copies) == pytest.approx(promised.copies, rel=0.1)  # its beginning is random
+
+
+@pytest.mark.parametrize("n", [250, 1000])
+def test_out_of_step_ages_that_are_hops_reach_fewer(n: int) -> None:
+    missed, copies = spread(n, 8, aging="hops")
+    promised = analysis.in_step(n, 4, 5)
+    least, _ = binomtest(sum(missed), 8 * n).proportion_ci(0.95)
+    assert least > 1 - promised.coverage
+    assert np.mean(copies) < 0.9 * promised.copies
+
+
+def test_forwarding_once_is_the_cheapest_and_reaches_fewest() -> None:
+    missed, copies = (
+        {rule: np.mean(each) for rule, each in zip(RULES, by, strict=True)}
+        for by in zip(
+            *(spread(125, 10, aging="rounds", forwarding=rule) for rule in RULES), strict=True
+        )
+    )
+    assert missed["keep"] == missed["balls"] == 0 < missed["once"]
+    assert copies["once"] < 4 * 125 < 0.5 * copies["balls"]
+
+
+def test_a_ball_that_comes_again_is_thrown_again() -> None:
+    for rule, thrown in (("keep", [1, 1, 1]), ("balls", [1, 0, 1]), ("once", [1, 0, 0])):
+        prcast = alone(forwarding=rule)
+        first = gossip.Gossip(2, 0, balls=(one(1),))
+        assert prcast.receive(first, 0)
+        sent = [prcast.round(0), prcast.round(0)]
+        assert not prcast.receive(first, 0)
+        sent.append(prcast.round(0))
+        assert [len(todo.gossip.balls) if todo else 0 for todo in sent] == thrown
+
+
+def test_an_age_is_the_time_that_an_event_spent_with_processes() -> None:
+    first, second = make_processes(2, random.Random(1), aging="rounds", hops=2).processes
+    first.begin(ROUND_NS)
+    second.begin(ROUND_NS // 2)
+    first.multicast(Message(0, 1), ROUND_NS // 4)
+    sent = first.round(ROUND_NS)
+    assert sent is not None
+    assert sent.gossip.balls[0].age == gossip.FINE * 3 // 4
+    assert second.receive(sent.gossip, ROUND_NS + ROUND_NS // 10)
+    passed_on = second.round(3 * ROUND_NS // 2)
+    assert passed_on is not None
+    assert passed_on.gossip.balls[0].age == pytest.approx(gossip.FINE * 1.15, abs=1)
+    assert second.round(5 * ROUND_NS // 2) is None  # it would be more than two rounds old
+    first.multicast(Message(0, 2), 2 * ROUND_NS)
+    assert first.round(9 * ROUND_NS) is None  # the process stood still meanwhile
+
+
 def test_an_event_is_passed_on_for_as_many_rounds_as_there_are_hops() -> None:
     prcast = alone(hops=3)
-    prcast.multicast(Message(0, 1))
+    prcast.multicast(Message(0, 1), 0)
     ages = []
-    while todo := prcast.round():
+    while todo := prcast.round(0):
         ages += [ball.age for ball in todo.gossip.balls]
         assert len(set(todo.targets) - {0}) == len(todo.targets) == 4
     assert ages == [1, 2, 3]
@@ -91,9 +207,9 @@ def test_an_event_is_passed_on_for_as_many_rounds_as_there_are_hops() -> None:
 @pytest.mark.parametrize(("age", "further"), [(1, 2), (2, 1), (3, 0), (7, 0)])
 def test_what_is_received_is_passed_on_for_the_rest_of_its_time(age: int, further: int) -> None:
     prcast = alone(hops=3)
-    assert [e.id for e in prcast.receive(gossip.Gossip(2, 0, balls=(one(age),)))] == [(1, 1)]
+    assert [e.id for e in prcast.receive(gossip.Gossip(2, 0, balls=(one(age),)), 0)] == [(1, 1)]
     rounds = 0
-    while prcast.round():
+    while prcast.round(0):
         rounds += 1
     assert rounds == further
 
@@ -101,16 +217,16 @@ def test_what_is_received_is_passed_on_for_the_rest_of_its_time(age: int, furthe
 def test_of_two_ages_the_lower_is_believed() -> None:
     prcast = alone()
     for age in (3, 1, 2):
-        prcast.receive(gossip.Gossip(2, 0, balls=(one(age),)))
+        prcast.receive(gossip.Gossip(2, 0, balls=(one(age),)), 0)
     assert [ball.age for ball in prcast.buffer.values()] == [1]
 
 
 def test_the_oldest_events_go_when_there_are_too_many() -> None:
     prcast = alone(events_per_message=3)
     prcast.receive(
-        gossip.Gossip(2, 0, balls=(one(4, 1), one(1, 2), one(1, 3), one(2, 4), one(1, 5)))
+        gossip.Gossip(2, 0, balls=(one(4, 1), one(1, 2), one(1, 3), one(2, 4), one(1, 5))), 0
     )
-    todo = prcast.round()
+    todo = prcast.round(0)
     assert todo is not None
     assert {ball.name.seq for ball in todo.gossip.balls} == {2, 3, 5}
     assert todo.dropped == 2
@@ -119,8 +235,8 @@ def test_the_oldest_events_go_when_there_are_too_many() -> None:
 
 def test_of_the_same_age_those_that_came_first_go() -> None:
     prcast = alone(events_per_message=2)
-    prcast.receive(gossip.Gossip(2, 0, balls=(one(1, 1), one(1, 2), one(1, 3))))
-    todo = prcast.round()
+    prcast.receive(gossip.Gossip(2, 0, balls=(one(1, 1), one(1, 2), one(1, 3))), 0)
+    todo = prcast.round(0)
     assert todo is not None
     assert {ball.name.seq for ball in todo.gossip.balls} == {2, 3}
 
@@ -128,8 +244,8 @@ def test_of_the_same_age_those_that_came_first_go() -> None:
 def test_a_history_that_is_too_short_lets_an_event_through_again() -> None:
     for history, again in ((1, 1), (2, 0)):
         prcast = alone(history=history, hops=1)
-        prcast.receive(gossip.Gossip(2, 0, balls=(one(1, 1), one(1, 2))))
-        assert len(prcast.receive(gossip.Gossip(2, 0, balls=(one(1, 1),)))) == again
+        prcast.receive(gossip.Gossip(2, 0, balls=(one(1, 1), one(1, 2))), 0)
+        assert len(prcast.receive(gossip.Gossip(2, 0, balls=(one(1, 1),)), 0)) == again
 
 
 @pytest.mark.parametrize(
@@ -142,11 +258,12 @@ def test_a_history_that_is_too_short_lets_an_event_through_again() -> None:
         {"view_size": 3},
         {"unsubs_rounds": 5},
         {"members": 3},
+        {"aging": "rounds", "hops": 256, "unsubs_rounds": 300},
         {"members": -1, "membership": "partial"},
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"zero|least|negative"):
+    with pytest.raises(ValueError, match=r"zero|least|negative|most"):
         gossip.GossipSettings(**settings)
 
 
@@ -198,7 +315,7 @@ def test_a_process_that_joins_becomes_known_and_receives() -> None:
     group.step(15)
     assert len(who_knows(group, 40)) >= 3
     assert len(view_of(newcomer).view) == 6
-    group.processes[0].multicast(Message(0, 1))
+    group.processes[0].multicast(Message(0, 1), 0)
     group.step(6)
     assert (0, 1) in newcomer.history
 
@@ -212,7 +329,7 @@ def test_a_process_that_leaves_is_forgotten_and_falls_silent() -> None:
     assert not leaver.view.active
     group.step(12)
     assert not leaver.view.member
-    assert leaver.round() is None
+    assert leaver.round(0) is None
     assert not who_knows(group, 7)
     group.step(30)
     assert not any(view_of(p).unsubs for p in group.processes)
