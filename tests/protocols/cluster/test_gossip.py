@@ -1,87 +1,22 @@
-"""PrCast and lpbcast's membership: who is reached, for how long, and who knows whom."""
+"""PrCast: who is reached, for how long, and with how many copies."""
 
 import random
-from collections import Counter
 from collections.abc import Callable
-from heapq import heapify, heappop, heappush
-from itertools import count
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import pytest
 from scipy.stats import binomtest
 
 from scripts.reproductions.gidenstam import analysis
-from testbed.protocols import Message, MessageId, Place, WireError
+from testbed.protocols import Message, MessageId, WireError
 from testbed.protocols.cluster import Cluster, gossip
 from testbed.protocols.cluster.events import Event, EventGossip, Recover
-from testbed.protocols.cluster.lpbcast import News, PartialView
+from testbed.protocols.cluster.lpbcast import News
+from tests.protocols.cluster.gossiping import ROUND_NS, OutOfStep, make_processes
 
 PROCESSES = 9
-ROUND_NS = 100_000_000
 RULES = ("keep", "balls", "once")
-
-
-class LockStep:
-    """The gossip layer alone: all processes begin their rounds together, and nothing is lost."""
-
-    def __init__(self, processes: list[gossip.PrCast]) -> None:
-        self.processes = processes
-        self.received: Counter[MessageId] = Counter()
-        self.copies = 0
-        self.now = 0
-
-    def step(self, rounds: int = 1) -> None:
-        """Rounds of all processes, in each of which all arrives that they sent."""
-        for _ in range(rounds):
-            self.now += ROUND_NS
-            for todo in [prcast.round(self.now) for prcast in self.processes]:
-                for target in self.sent(todo):
-                    self.arrive(target, todo, self.now)
-
-    def sent(self, todo: gossip.Round | None) -> tuple[int, ...]:
-        if todo is None:
-            return ()
-        self.copies += len(todo.targets) * len(todo.gossip.balls)
-        return todo.targets
-
-    def arrive(self, target: int, todo: gossip.Round | None, now: int) -> None:
-        prcast = self.processes[target]
-        if prcast.view.member:
-            assert todo is not None
-            self.received.update(event.id for event in prcast.receive(todo.gossip, now))
-
-
-class OutOfStep(LockStep):
-    """… or begin them at a random phase each; a message takes 2 % of a round."""
-
-    def step(self, rounds: int = 1) -> None:
-        """One event of process 0 spreads for so many rounds."""
-        rng, numbers = random.Random(len(self.processes) + self.copies), count()
-        first = [rng.randrange(ROUND_NS) for _ in self.processes]
-        for prcast, at in zip(self.processes, first, strict=True):
-            prcast.begin(at)
-        self.processes[0].multicast(Message(0, 1), 0)
-        happens: list[Any] = [(at, next(numbers), me, None) for me, at in enumerate(first)]
-        heapify(happens)
-        while happens[0][0] < rounds * ROUND_NS:
-            now, _, me, todo = heappop(happens)
-            if todo is not None:
-                self.arrive(me, todo, now)
-                continue
-            todo = self.processes[me].round(now)
-            for target in self.sent(todo):
-                heappush(happens, (now + ROUND_NS // 50, next(numbers), target, todo))
-            heappush(happens, (now + ROUND_NS, next(numbers), me, None))
-
-
-def make_processes(
-    count: int, rng: random.Random, kind: type[LockStep] = LockStep, **settings: Any
-) -> LockStep:
-    chosen = gossip.GossipSettings(**settings)
-    places = [Place(me, count, rng=rng) for me in range(count)]
-    return kind([gossip.PrCast(p.me, gossip.make_view(p, chosen), chosen) for p in places])
 
 
 def one(age: int = 0, seq: int = 1) -> gossip.Ball:
@@ -265,109 +200,6 @@ def test_a_history_that_is_too_short_lets_an_event_through_again() -> None:
 def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"zero|least|negative|most"):
         gossip.GossipSettings(**settings)
-
-
-# Membership
-
-
-def view_of(prcast: gossip.PrCast) -> PartialView:
-    assert isinstance(prcast.view, PartialView)
-    return prcast.view
-
-
-def who_knows(group: LockStep, process: int) -> set[int]:
-    return {p.me for p in group.processes if process in view_of(p).view}
-
-
-def view_graph(group: LockStep) -> "nx.DiGraph[int]":
-    graph: nx.DiGraph[int] = nx.DiGraph()
-    graph.add_nodes_from(p.me for p in group.processes if p.view.member)
-    graph.add_edges_from((p.me, q) for p in group.processes for q in view_of(p).view)
-    return graph
-
-
-def partial_group(count: int, seed: int = 1, **settings: Any) -> LockStep:
-    chosen = {"view_size": 6, "fanout": 3, **settings}
-    return make_processes(count, random.Random(seed), membership="partial", **chosen)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_small_views_change_and_stay_connected(seed: int) -> None:
-    group = partial_group(60, seed)
-    first = view_graph(group)
-    for _ in range(60):
-        group.step()
-        graph = view_graph(group)
-        assert nx.is_weakly_connected(graph)
-        assert max(d for _, d in graph.out_degree()) <= 6
-        assert not any(graph.has_edge(p, p) for p in graph)
-    assert len(set(graph.edges) & set(first.edges)) < len(first.edges) / 2
-
-
-def test_a_process_that_joins_becomes_known_and_receives() -> None:
-    group = partial_group(41, members=40)
-    newcomer = group.processes[40]
-    group.step(5)
-    assert not newcomer.view.member
-    assert not who_knows(group, 40)
-    view_of(newcomer).join()
-    assert len(view_of(newcomer).view) == 1
-    group.step(15)
-    assert len(who_knows(group, 40)) >= 3
-    assert len(view_of(newcomer).view) == 6
-    group.processes[0].multicast(Message(0, 1), 0)
-    group.step(6)
-    assert (0, 1) in newcomer.history
-
-
-def test_a_process_that_leaves_is_forgotten_and_falls_silent() -> None:
-    group = partial_group(40)
-    group.step(5)
-    leaver = group.processes[7]
-    view_of(leaver).leave()
-    assert leaver.view.member
-    assert not leaver.view.active
-    group.step(12)
-    assert not leaver.view.member
-    assert leaver.round(0) is None
-    assert not who_knows(group, 7)
-    group.step(30)
-    assert not any(view_of(p).unsubs for p in group.processes)
-    assert not who_knows(group, 7)
-    assert nx.is_weakly_connected(view_graph(group))
-
-
-def test_who_comes_back_is_believed_when_the_news_of_its_departure_is_old() -> None:
-    group = partial_group(40)
-    view_of(group.processes[7]).leave()
-    group.step(12)
-    view_of(group.processes[7]).join()
-    group.step(40)
-    assert len(who_knows(group, 7)) >= 3
-
-
-def test_who_has_left_is_not_taken_in() -> None:
-    view = view_of(partial_group(40).processes[0])
-    known = view.view[0]
-    stranger = next(p for p in range(1, 40) if p not in view.view)
-    view.learn(News((known, stranger), ((known, 3), (stranger, 3))))
-    assert not {known, stranger} & {*view.view, *view.subs}
-    assert view.unsubs == {known: 3, stranger: 3}
-
-
-def test_who_is_pushed_out_of_a_view_is_passed_on() -> None:
-    view = view_of(partial_group(40).processes[0])
-    before = set(view.view)
-    strangers = tuple(p for p in range(1, 40) if p not in before)[:3]
-    view.learn(News(strangers))
-    assert len(view.view) == 6
-    assert {*view.view, *view.subs} == before | set(strangers)
-
-
-def test_news_of_departures_is_bounded() -> None:
-    view = view_of(partial_group(40).processes[0])
-    view.learn(News((), tuple((p, 1) for p in range(1, 30))))
-    assert len(view.unsubs) == 6
 
 
 # The wire format
