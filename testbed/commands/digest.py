@@ -54,12 +54,12 @@ def command(options: argparse.Namespace) -> int:
 
 def digest_runs(paths: Sequence[Path], master: str) -> tuple[list[Digest], list[str]]:
     """The digests of these runs, and a sentence for each that could not be digested."""
-    from testbed.digest import session
     from testbed.digest.digest import digest_runs as digest
-    from testbed.digest.digest import is_small, open_runs
+    from testbed.digest.digest import open_runs
+    from testbed.spark.session import context
 
     runs, refused = open_runs(paths)
     if not runs:
         return [], refused
-    with session(master, small=is_small(runs)) as spark, progress_bar("digest") as progress:
+    with context(master) as spark, progress_bar("digest") as progress:
         return digest(spark, runs, progress), refused

@@ -1,141 +1,126 @@
-"""The event logs as a table, and what follows from them alone: deliveries and delivery queues."""
+"""Event logs, read part by part into tables of events."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
 
-from pyspark.sql import DataFrame, Observation, SparkSession, Window
-from pyspark.sql import functions as f
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pj
 
-LINE = """
-    t bigint, node int, event string, source int, seq bigint, to array<int>, payload int, control int,
-    `for` array<bigint>
-"""
-NAME = ["run", "source", "seq"]
-SO_FAR = (Window.unboundedPreceding, 0)
+from testbed.digest.arrays import integers
+from testbed.digest.steps import Facts, Piece
 
-
-def read_lines(
-    spark: SparkSession, files: Sequence[str], processes: int, bad: Observation
-) -> DataFrame:
-    """The lines of one run's logs; those that cannot be used are counted as ``bad`` and left out."""
-    lines = spark.read.text(list(files)).select(
-        f.col("_metadata.file_path").alias("file"),
-        f.col("_metadata.file_block_start").alias("block"),
-        f.monotonically_increasing_id().alias("row"),
-        f.from_json("value", LINE).alias("line"),
-        (f.trim("value") == "").alias("blank"),
-    )
-    line = f.col("line")
-    whole = line["t"].isNotNull() & line["event"].isNotNull()
-    usable = f.coalesce(whole & line["node"].between(0, processes - 1), f.lit(False))
-    everybody = f.coalesce(f.size("to"), f.lit(processes))
-    return (
-        lines.filter("not blank")
-        .withColumn("usable", usable)
-        .observe(bad, f.count_if(~f.col("usable")).alias("lines"))
-        .filter("usable")
-        .select("file", "block", "row", "line.*")
-        .withColumn("destinations", f.when(f.col("event") == "send", everybody))
-    )
+LINE = pa.schema(
+    [
+        *(("t", pa.int64()), ("node", pa.int32()), ("event", pa.string()), ("source", pa.int32())),
+        *(("seq", pa.int64()), ("to", pa.list_(pa.int32())), ("payload", pa.int32())),
+        *(("control", pa.int32()), ("for", pa.list_(pa.int64()))),
+    ]
+)
+INT32 = 1 << 31
 
 
-def events(lines: DataFrame) -> DataFrame:
-    """The table of events: each node's in the order of its file.
+@dataclass(frozen=True)
+class LogPart:
+    """The lines of an event log that begin in a range of its bytes."""
 
-    Spark reads a file in blocks, and the rows of a block are in order.
-    """
-    in_order = Window.partitionBy("run", "node").orderBy("file", "block", "row")
-    return lines.select(
-        "run",
-        "node",
-        (f.row_number().over(in_order) - 1).alias("number"),
-        f.col("t").alias("at"),
-        "event",
-        "source",
-        "seq",
-        "payload",
-        "control",
-        "destinations",
-        f.col("for")[0].cast("int").alias("for_source"),
-        f.col("for")[1].alias("for_seq"),
-    )
+    run: int
+    file: Path
+    start: int
+    end: int
 
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return self.end - self.start
 
-def sends(events: DataFrame) -> DataFrame:
-    """Each message once, from the log of its own source."""
-    told = {"at": "sent_at", "payload": "payload", "control": "control"}
-    told["destinations"] = "destinations"
-    return (
-        events.filter("event = 'send' and node = source")
-        .groupBy(NAME)
-        .agg(*(f.min_by(column, "number").alias(name) for column, name in told.items()))
-    )
+    def read(self) -> bytes:
+        """These lines as they are."""
+        with self.file.open("rb") as file:
+            if self.start:
+                file.seek(self.start - 1)
+                file.readline()
+            begin = file.tell()
+            lines = file.read(max(0, self.end - begin))
+            return lines + (file.readline() if lines and not lines.endswith(b"\n") else b"")
 
-
-def holds(events: DataFrame) -> DataFrame:
-    """Each message that a node held back, once for that node."""
-    return (
-        events.filter("event = 'hold'")
-        .groupBy("node", *NAME)
-        .agg(f.min("at").alias("held_at"), f.min("number").alias("held_number"))
-    )
+    def pieces(self, facts: Facts) -> Iterator[Piece]:
+        """The events by their nodes; every bucket gets all multicasts, to know when they were."""
+        events, bad = parse(self.read(), facts.processes)
+        yield facts.total("bad_lines", pa.table({"lines": [bad]}))
+        yield from facts.spread("node", "events", events, integers(events, "node"))
+        own = pc.and_(pc.equal(events["event"], "send"), pc.equal(events["node"], events["source"]))
+        sends = events.filter(own)
+        for bucket in range(facts.buckets["node"]):
+            yield from facts.spread("node", "sends", sends, np.full(len(sends), bucket))
 
 
-def deliveries(events: DataFrame) -> DataFrame:
-    """One row for each delivery: where, when, how late, and how long it was held back."""
-    return (
-        events.filter("event = 'deliver'")
-        .select("node", *NAME, "at", "number")
-        .join(sends(events).select(*NAME, "sent_at"), NAME, "left")
-        .join(holds(events), ["node", *NAME], "left")
-        .select(
-            "node",
-            *NAME,
-            "number",
-            "at",
-            (f.col("at") - f.col("sent_at")).alias("delay"),
-            "held_number",
-            "held_at",
-            (f.col("at") - f.col("held_at")).alias("held"),
+def parse(lines: bytes, processes: int) -> tuple[pa.Table, int]:
+    """The events of these lines, and how many lines cannot be used."""
+    try:
+        options = pj.ParseOptions(explicit_schema=LINE, unexpected_field_behavior="ignore")
+        reading = pj.ReadOptions(use_threads=False, block_size=max(1 << 20, len(lines) + 1))
+        table = pj.read_json(BytesIO(lines), reading, options) if lines.strip() else _rows([])
+        events, usable = _events(table, processes), _usable(table, processes)
+    except pa.ArrowInvalid:  # a line is damaged: look at each
+        table = _rows([_fields(line) for line in lines.splitlines() if line.strip()])
+        events, usable = _events(table, processes), _usable(table, processes)
+    return events.filter(usable), len(events) - pc.sum(usable).as_py() if len(events) else 0
+
+
+def _rows(lines: list[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(lines, LINE)
+
+
+def _fields(line: bytes) -> dict[str, Any]:
+    """What a line says, as far as it is what such a line should say."""
+    try:
+        told = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    kinds = {"t": 1 << 63, "seq": 1 << 63, "event": None, "to": INT32, "for": 1 << 63}
+    return {
+        name: told[name]
+        for name in (LINE.names if isinstance(told, dict) else ())
+        if name in told and _fits(told[name], LINE.field(name).type, kinds.get(name, INT32))
+    }
+
+
+def _fits(value: Any, kind: pa.DataType, most: int | None) -> bool:
+    if pa.types.is_list(kind):
+        least = 0 if most == INT32 else 2
+        return (
+            isinstance(value, list)
+            and len(value) >= least
+            and all(_fits(each, kind.value_type, most) for each in value)
         )
+    if most is None:
+        return isinstance(value, str)
+    return isinstance(value, int) and not isinstance(value, bool) and -most <= value < most
+
+
+def _usable(table: pa.Table, processes: int) -> pa.ChunkedArray:
+    there = pc.and_(pc.is_valid(table["t"]), pc.is_valid(table["event"]))
+    known = pc.and_(pc.greater_equal(table["node"], 0), pc.less(table["node"], processes))
+    return pc.and_(there, pc.fill_null(known, False))
+
+
+def _events(table: pa.Table, processes: int) -> pa.Table:
+    everybody = pc.fill_null(pc.list_value_length(table["to"]), processes)
+    sent = pc.equal(table["event"], "send")
+    return pa.table(
+        {
+            "node": table["node"],
+            "at": table["t"],
+            "event": table["event"],
+            **{name: table[name] for name in ("source", "seq", "payload", "control")},
+            "destinations": pc.if_else(sent, everybody, pa.scalar(None, pa.int32())),
+            "for_source": pc.list_element(table["for"], 0).cast(pa.int32()),
+            "for_seq": pc.list_element(table["for"], 1),
+        }
     )
-
-
-def queues(events: DataFrame, delivered: DataFrame, ends: DataFrame) -> DataFrame:
-    """Each message's time in a hold-back queue; one that is never delivered stays to the end."""
-    leaves = delivered.groupBy("node", *NAME).agg(
-        f.min("at").alias("until"), f.min("number").alias("until_number")
-    )
-    return (
-        holds(events)
-        .join(leaves, ["node", *NAME], "left")
-        .join(f.broadcast(ends), "run")
-        .withColumn("until", f.coalesce("until", "end"))
-        .withColumnsRenamed({"held_at": "since", "held_number": "since_number"})
-    )
-
-
-def nodes(events: DataFrame, delivered: DataFrame, queued: DataFrame) -> DataFrame:
-    """One row for each process that did anything."""
-    node = ["run", "node"]
-    did = events.groupBy(node).agg(
-        f.count_if(f.col("event") == "send").alias("multicasts"),
-        f.count_if(f.col("event") == "deliver").alias("deliveries"),
-    )
-    of_others = delivered.filter("node != source").groupBy(node)
-    delays = of_others.agg(f.mean("delay").alias("delay_mean"), f.max("delay").alias("delay_max"))
-    waits = queued.groupBy(node).agg(
-        f.count("*").alias("held"),
-        f.sum((f.col("until") - f.col("since")) / f.col("end")).alias("queue_mean"),
-    )
-    parts = did.join(delays, node, "left").join(waits, node, "left")
-    return parts.join(_longest(queued), node, "left").fillna(0, ["held", "queue_mean", "queue_max"])
-
-
-def _longest(queued: DataFrame) -> DataFrame:
-    """The longest that each node's hold-back queue was, in the order of the node's events."""
-    node = ["run", "node"]
-    comes = queued.select(*node, f.col("since_number").alias("number"), f.lit(1).alias("step"))
-    goes = queued.filter("until_number is not null").select(*node, "until_number", f.lit(-1))
-    so_far = Window.partitionBy(node).orderBy("number").rowsBetween(*SO_FAR)
-    lengths = comes.union(goes).withColumn("length", f.sum("step").over(so_far))
-    return lengths.groupBy(node).agg(f.max("length").alias("queue_max"))

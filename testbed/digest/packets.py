@@ -5,128 +5,180 @@ A capture sees a packet as it arrives at a switch: from a host (it was sent) or 
 ended; it began when the same packet arrived at the switch before). Only the first fragment of a
 message has the message's header; the others have the same addresses and identification.
 
-A capture does not show when a packet left a link's queue. But links are FIFO, so it follows from the
-arrivals: packet i starts at max(arrival of i, start of i-1 + its transmission), which over all packets
-is a running sum and a running maximum.
+So all that is captured of a datagram is brought together and sorted. Then what belongs to a packet is
+the nearest row before it: of its datagram, the first fragment as the host sent it; of itself, its last
+arrival at the switch that it comes from.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator
+from dataclasses import dataclass
 from ipaddress import IPv4Address
-from pathlib import Path
 
-from pyspark.sql import Column, DataFrame, Observation, SparkSession, Window
-from pyspark.sql import functions as f
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from testbed.digest.logs import SO_FAR
-from testbed.digest.source import packets
+from testbed.digest.arrays import Integers, grouped, integers, latest, runs_of, with_columns
+from testbed.digest.steps import MESSAGE, Facts, Piece, Tables
+from testbed.digest.timeline import intervals
 from testbed.engines.mininet.plan import host_ip
 from testbed.packets.framing import ETHERNET_BYTES, IP_BYTES, UDP_BYTES
-from testbed.spark.local_table import local_table
+from testbed.packets.headers import Columns
+from testbed.packets.pcap import PcapFile, PcapPart
 
+HEADER = ["source", "seq", "kind", "control"]
 CAPTURED = [
     *("time", "interface", "ip_length", "source_ip", "destination_ip", "identification"),
-    *("fragment_offset", "kind", "source", "seq", "control", "lost_bytes"),
+    *("fragment_offset", *HEADER, "lost_bytes"),
 ]
-DATAGRAM = ["run", "source_ip", "destination_ip", "identification"]
 FIRST_HOST_IP = int(IPv4Address(host_ip(0)))
 MULTICAST_NET = 0xE0000000
-TRANSMISSION = "bytes * 8000000000 div bandwidth_bps"
-SENT = """
-    run int, at bigint, sender int, receivers int, source int, seq bigint, kind smallint, fragment int,
-    bytes int, control int
-"""
-HOPS = """
-    run int, tail int, head int, queued bigint, started bigint, arrived bigint, bytes int, sender int,
-    source int, seq bigint, kind smallint, fragment int
-"""
+HOST, NOWHERE = -1, -2  # what a packet comes from if it is no switch
 
 
-def read_captures(
-    spark: SparkSession,
-    directory: Path,
-    interfaces: Mapping[str, tuple[int | None, int]],
-    start: int,
-    processes: int,
-    lost: Observation,
-) -> DataFrame:
-    """Every packet of a run that arrived at a switch: when, where, and where from."""
-    ends = [(int(index), tail, head) for index, (tail, head) in interfaces.items()]
-    places = f.broadcast(local_table(spark, ends, "interface int, tail int, head int"))
-    everybody = f.when(f.col("destination_ip") >= MULTICAST_NET, processes - 1).otherwise(1)
-    return (
-        packets(spark, [directory], CAPTURED)
-        .observe(lost, f.sum("lost_bytes").alias("bytes"))
-        .join(places, "interface")
-        .withColumn("at", f.col("time") - start)
-        .withColumn("bytes", f.col("ip_length") + ETHERNET_BYTES)
-        .withColumn("sender", (f.col("source_ip") - FIRST_HOST_IP).cast("int"))
-        .withColumn("receivers", everybody)
-        .withColumnRenamed("fragment_offset", "fragment")
-        .drop("time", "interface", "ip_length", "lost_bytes")
+@dataclass(frozen=True)
+class CapturePart:
+    """A part of a capture."""
+
+    run: int
+    file: PcapFile
+    part: PcapPart
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return self.part.end - self.part.start
+
+    def pieces(self, facts: Facts) -> Iterator[Piece]:
+        """The packets of the run by their datagrams."""
+        tails, heads = _places(facts)
+        blocks, lost = [], 0
+        for block in self.file.columns(self.part, CAPTURED):
+            lost += int(block["lost_bytes"].sum())
+            blocks.append(_packets(block, facts.start, tails, heads))
+        yield facts.total("lost_bytes", pa.table({"bytes": [lost]}))
+        if blocks:
+            packets = pa.concat_tables(blocks)
+            name = integers(packets, "pair") * 31 + integers(packets, "identification")
+            yield from facts.spread("datagram", "packets", packets, np.abs(name))
+
+
+@dataclass(frozen=True)
+class TablePart:
+    """A row group of the simulator's table of packets."""
+
+    run: int
+    number: int  # of the row group
+    size: int
+
+    def pieces(self, facts: Facts) -> Iterator[Piece]:
+        """The rows, as they are."""
+        with pq.ParquetFile(facts.packet_table) as file:
+            rows = file.read_row_group(self.number)
+        yield from facts.spread("simulated", "packets", rows, np.full(len(rows), self.number))
+
+
+def _places(facts: Facts) -> tuple[Integers, Integers]:
+    """Tail and head of each interface, by its number."""
+    tails, heads = np.full((2, max(facts.places, default=0) + 2), NOWHERE)
+    for interface, (tail, head) in facts.places.items():
+        tails[interface], heads[interface] = HOST if tail is None else tail, head
+    return tails, heads
+
+
+def _packets(block: Columns, start: int, tails: Integers, heads: Integers) -> pa.Table:
+    """The packets of a block that arrived at a switch of the run: when, where, and where from."""
+    interface = np.minimum(block["interface"].filled(len(tails) - 1), len(tails) - 1)
+    chosen = np.flatnonzero((tails[interface] != NOWHERE) & ~block["ip_length"].mask)
+    rows = {name: column[chosen] for name, column in block.items()}
+    source = rows["source_ip"].data
+    return pa.table(
+        {
+            "at": rows["time"].data - start,
+            "tail": tails[interface[chosen]].astype(np.int32),
+            "head": heads[interface[chosen]].astype(np.int32),
+            "pair": source - FIRST_HOST_IP << 32 | rows["destination_ip"].data,
+            "identification": rows["identification"].data,
+            "fragment": rows["fragment_offset"].data,
+            "bytes": rows["ip_length"].data + ETHERNET_BYTES,
+            **{name: pa.array(rows[name].data, mask=rows[name].mask) for name in HEADER},
+        }
     )
 
 
-def attributed(seen: DataFrame) -> DataFrame:
+def datagram_step(facts: Facts, bucket: int, tables: Tables) -> Iterator[Piece]:
+    """What was sent in some datagrams, and their hops."""
+    packets = attributed(tables["packets"])
+    pair = integers(packets, "pair")
+    packets = with_columns(packets, sender=pa.array(pair >> 32, pa.int32()))
+    many = pair & 0xFFFFFFFF >= MULTICAST_NET
+    sent = with_columns(packets, receivers=np.where(many, facts.processes - 1, 1))
+    sent = sent.filter(pc.equal(sent["tail"], HOST))
+    headers = ETHERNET_BYTES + IP_BYTES + UDP_BYTES * (integers(sent, "fragment") == 0)
+    return _told(facts, bucket, sent, headers, hops_of(packets))
+
+
+def simulated_step(facts: Facts, bucket: int, tables: Tables) -> Iterator[Piece]:
+    """What the simulator's table says; what was sent is on the links that leave the sender's node."""
+    hops = tables["packets"]
+    sent = hops.filter(pc.equal(hops["tail"], hops["sender"])).rename_columns({"queued": "at"})
+    headers = ETHERNET_BYTES + IP_BYTES + UDP_BYTES * (integers(sent, "fragment") == 0)
+    return _told(facts, bucket, sent, headers * (facts.framing != "bare"), hops)
+
+
+def attributed(packets: pa.Table) -> pa.Table:
     """Each packet with the message of its datagram's latest first fragment from a host."""
-    header = ["source", "seq", "kind", "control"]
-    first = f.col("tail").isNull() & (f.col("fragment") == 0)
-    until_now = Window.partitionBy(DATAGRAM).orderBy("at")
-    whose = f.last(f.when(first, f.struct(*header)), ignorenulls=True).over(until_now)
-    return seen.withColumn("header", whose).drop(*header).select("*", "header.*").drop("header")
+    pair, identification = (integers(packets, name) for name in ("pair", "identification"))
+    first = (integers(packets, "tail") == HOST) & (integers(packets, "fragment") == 0)
+    order = np.lexsort((~first, integers(packets, "at"), identification, pair))
+    starts = runs_of(pair[order], identification[order])
+    packets = packets.take(pa.array(order))
+    whose = latest(first[order], starts)
+    header = packets.select(HEADER).take(pa.array(whose, mask=whose < 0))
+    return with_columns(packets, **dict(zip(HEADER, header.columns, strict=True)))
 
 
-def captured_sent(seen: DataFrame) -> DataFrame:
-    """What hosts handed to their switches."""
-    return (
-        seen.filter("tail is null")
-        .withColumn("bytes", f.col("bytes") - ETHERNET_BYTES - IP_BYTES - _first(UDP_BYTES))
-        .withColumn("control", _first(f.col("control")))
-    )
-
-
-def captured_hops(seen: DataFrame, links: DataFrame) -> DataFrame:
+def hops_of(packets: pa.Table) -> pa.Table:
     """Each packet on each link, from its last arrival at the switch before."""
-    packet = [*DATAGRAM, "fragment"]
-    before = seen.select(*packet, f.col("head").alias("tail"), f.col("at").alias("queued"))
-    hops = (
-        seen.join(before, [*packet, "tail"])
-        .filter("queued <= at")
-        .groupBy(seen.columns)
-        .agg(f.max("queued").alias("queued"))
-        .withColumnRenamed("at", "arrived")
+    carried = np.flatnonzero(integers(packets, "tail") != HOST)
+    count = len(packets)
+    both = np.concatenate([np.arange(count), carried])  # as they arrive, and as they must have left
+    leaving = np.arange(len(both)) >= count
+    switch = np.concatenate([integers(packets, "head"), integers(packets, "tail")[carried]])
+    pair, at = integers(packets, "pair")[both], integers(packets, "at")[both]
+    name = integers(packets, "identification") << 16 | integers(packets, "fragment")
+    name = name[both] << 16 | switch
+    order = np.lexsort((leaving, at, name, pair))
+    before = latest(~leaving[order], runs_of(pair[order], name[order]))
+    found = np.flatnonzero(leaving[order] & (before >= 0))
+    hops = packets.take(pa.array(both[order][found])).rename_columns({"at": "arrived"})
+    return with_columns(hops, queued=at[order][before[found]])
+
+
+def _told(
+    facts: Facts, bucket: int, sent: pa.Table, headers: Integers, hops: pa.Table
+) -> Iterator[Piece]:
+    """Write what was sent, pass on the hops, and what both say of messages and of time."""
+    first = pc.equal(sent["fragment"], 0)
+    bytes_ = pc.subtract(sent["bytes"], pa.array(headers))
+    sent = with_columns(sent, bytes=bytes_, control=pc.if_else(first, sent["control"], 0))
+    facts.write("sent", bucket, sent)
+    copies = with_columns(
+        sent.select(MESSAGE),
+        copies=pc.if_else(first, sent["receivers"], 0),
+        fragments=sent["receivers"],
+        bytes=pc.multiply(bytes_, sent["receivers"]),
+        control=pc.multiply(sent["control"], sent["receivers"]),
     )
-    in_order = Window.partitionBy("run", "tail", "head").orderBy("queued", "arrived")
-    earlier = in_order.rowsBetween(Window.unboundedPreceding, -1)
-    return (
-        hops.join(f.broadcast(links), ["run", "tail", "head"])
-        .withColumn("work", f.coalesce(f.sum(f.expr(TRANSMISSION)).over(earlier), f.lit(0)))
-        .withColumn("idle", f.max(f.expr("queued - work")).over(in_order.rowsBetween(*SO_FAR)))
-        .withColumn("started", f.expr("work + idle"))
-    )
-
-
-def simulated_sent(table: DataFrame, framing: str) -> DataFrame:
-    """What processes handed to the network: the packets on the links that leave their own node."""
-    headers = 0 if framing == "bare" else ETHERNET_BYTES + IP_BYTES + _first(UDP_BYTES)
-    return (
-        table.filter("tail = sender")
-        .withColumnRenamed("queued", "at")
-        .withColumn("bytes", f.col("bytes") - headers)
-        .withColumn("control", _first(f.col("control")))
-    )
-
-
-def with_errors(hops: DataFrame, links: DataFrame) -> DataFrame:
-    """Hops with their errors: the difference to the time that the configured link takes."""
-    error = f.expr(f"arrived - started - ({TRANSMISSION}) - delay_ns")
-    columns = ["run", "tail", "head", "queued", "started", "arrived", "error", "bytes"]
-    return (
-        hops.join(f.broadcast(links), ["run", "tail", "head"])
-        .withColumn("error", error)
-        .select(*columns, "sender", "source", "seq", "kind", "fragment")
-    )
-
-
-def _first(value: Column | int) -> Column:
-    """A value that only a message's first packet has."""
-    return f.when(f.col("fragment") == 0, value).otherwise(0)
+    columns = ("copies", "fragments", "bytes", "control")
+    sums = grouped(copies, MESSAGE, **{name: (name, "sum") for name in columns})
+    yield facts.total("sent", sums.select(columns))
+    yield from facts.to_messages("handed_over", sums)
+    carried = grouped(hops, MESSAGE, hops=("bytes", "count"), wire_bytes=("bytes", "sum"))
+    yield from facts.to_messages("carried", carried)
+    yield from intervals(facts, "packets", integers(hops, "queued"), integers(hops, "arrived"))
+    unneeded = {"pair", "identification", "control", "receivers", "fragments"}
+    hops = hops.drop_columns([name for name in hops.column_names if name in unneeded])
+    link = integers(hops, "tail") * 31 + integers(hops, "head")
+    yield from facts.spread("link", "hops", hops, link)

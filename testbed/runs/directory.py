@@ -278,9 +278,12 @@ class RunDirectory(AbstractContextManager["RunDirectory"]):
         part = self.path / ".tables.part"
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir()
-        yield part
-        shutil.rmtree(self.tables, ignore_errors=True)
-        part.rename(self.tables)
+        try:
+            yield part
+            shutil.rmtree(self.tables, ignore_errors=True)
+            part.rename(self.tables)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
 
     @property
     def page(self) -> Path:

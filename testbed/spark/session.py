@@ -1,4 +1,4 @@
-"""A Spark session: quiet, on this machine or a cluster's, and gone when its context ends."""
+"""Spark: quiet, on this machine or a cluster's, and gone when its ``with`` block ends."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from testbed.engines.needs import JAVA, java
 from testbed.errors import UserError, require
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[2]
@@ -38,34 +39,28 @@ ANSWER_S = 300  # Spark itself gives up on a silent master after a minute, once 
 
 
 @contextmanager
-def session(
-    master: str = "local[*]", memory: str = "1g", small: bool = False
-) -> Iterator[SparkSession]:
-    """A Spark session; inside another such context it is the same one.
+def context(
+    master: str = "local[*]", memory: str = "1g", small: bool = True
+) -> Iterator[SparkContext]:
+    """Spark, to run functions with; inside another such block it is the same one.
 
-    For ``small`` data, where Spark spends most of its time compiling queries, it does not compile
-    them, which takes half the time.
+    ``small`` is what Java itself has to do where Python does the work, and where queries are on
+    little data: it then compiles less, which takes half the time.
 
     The output of the Java process is kept from the terminal: errors are exceptions. A ``UserError``
     that is raised in one of Spark's Python processes is raised here.
     """
     _check(master)
     from pyspark import SparkContext
-    from pyspark.sql import SparkSession
 
-    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        yield active
+    if SparkContext._active_spark_context is not None:
+        yield SparkContext._active_spark_context
         return
     with tempfile.TemporaryFile() as log:
         settings = _settings(master, memory) | (SMALL if small else {})
         gateway = _launch(settings, log)
         try:
             spark = _connect(master, gateway)
-            spark.conf.set(
-                "spark.sql.shuffle.partitions", 2 * spark.sparkContext.defaultParallelism
-            )
             try:
                 with user_errors():
                     yield spark
@@ -74,6 +69,27 @@ def session(
         finally:
             _end(gateway)
             SparkContext._gateway = SparkContext._jvm = None
+
+
+@contextmanager
+def session(
+    master: str = "local[*]", memory: str = "1g", small: bool = False
+) -> Iterator[SparkSession]:
+    """Spark, to query tables with, which takes longer to start."""
+    with context(master, memory, small) as spark:
+        from pyspark.sql import SparkSession
+
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
+        active = SparkSession.getActiveSession()
+        if active is not None:
+            yield active
+            return
+        running = SparkSession(spark)
+        running.conf.set("spark.sql.shuffle.partitions", 2 * spark.defaultParallelism)
+        try:
+            yield running
+        finally:
+            running.stop()
 
 
 @contextmanager
@@ -149,17 +165,16 @@ def _launch(settings: dict[str, str], log: IO[bytes]) -> Any:
         raise UserError(f"Spark's Java process did not start: {(lines or ['?'])[-1]}") from None
 
 
-def _connect(master: str, gateway: Any) -> SparkSession:
-    """A Spark session, unless the master does not answer."""
+def _connect(master: str, gateway: Any) -> SparkContext:
+    """A Spark context, unless the master does not answer."""
     from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
-    from pyspark.sql import SparkSession
 
     giving_up = Timer(ANSWER_S, gateway.proc.kill)
     if master.startswith("spark://"):
         giving_up.start()
     try:
-        return SparkSession(SparkContext(conf=SparkConf(_jvm=gateway.jvm), gateway=gateway))
+        return SparkContext(conf=SparkConf(_jvm=gateway.jvm), gateway=gateway)
     except (Py4JError, OSError) as error:
         if giving_up.finished.is_set() or "stopped SparkContext" in (cause := _cause(error)):
             raise UserError(

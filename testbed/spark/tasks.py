@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from testbed.spark.session import session
+from testbed.spark.session import context
 
 PIECES_PER_CORE = 4  # in one job, whose results come all at once
 
@@ -15,9 +15,8 @@ def spread(
     function: Callable[[Piece], Result], pieces: Sequence[Piece], master: str
 ) -> Iterator[Result]:
     """The function's result for each piece, in order; a task each."""
-    with session(master, small=True) as spark:
-        context = spark.sparkContext
-        many = PIECES_PER_CORE * context.defaultParallelism
+    with context(master) as spark:
+        many = PIECES_PER_CORE * spark.defaultParallelism
         for start in range(0, len(pieces), many):
             some = pieces[start : start + many]
-            yield from context.parallelize(some, len(some)).map(function).collect()
+            yield from spark.parallelize(some, len(some)).map(function).collect()

@@ -20,7 +20,7 @@ from testbed.experiment import Experiment
 from testbed.progress import Progress, silent
 from testbed.run import run_experiment
 from testbed.runs.directory import whole
-from testbed.spark.session import session
+from testbed.spark.session import context
 from testbed.sweep.directory import busy, finished, locked, remove_unfinished
 from testbed.sweep.points import Sweep, cost
 from testbed.sweep.tables import averages, results
@@ -119,27 +119,27 @@ def _run(
         yield point, run_point(sweep.within, point, sweep.points[point], runs, progress)
     tasks = [point for point in todo if point not in real_time]
     if tasks:
-        with session(master, small=True) as spark:
+        with context(master) as spark:
             tasks.sort(key=lambda point: weight(sweep.points[point]), reverse=True)
-            yield from run_tasks(spark.sparkContext, sweep, tasks, runs)
+            yield from run_tasks(spark, sweep, tasks, runs)
 
 
 def run_tasks(
-    context: SparkContext, sweep: Sweep, points: list[str], runs: Path
+    spark: SparkContext, sweep: Sweep, points: list[str], runs: Path
 ) -> Iterator[Outcome]:
     """Run points as jobs in this order; their outcomes as they end."""
-    threads = min(len(points), 2 * context.defaultParallelism)  # one job runs, the next waits
+    threads = min(len(points), 2 * spark.defaultParallelism)  # one job runs, the next waits
     pool = ThreadPoolExecutor(threads)
     try:
-        jobs = {pool.submit(_job, context, sweep, point, runs): point for point in points}
+        jobs = {pool.submit(_job, spark, sweep, point, runs): point for point in points}
         for job in as_completed(jobs):
             yield jobs[job], job.result()
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-        context.cancelAllJobs()
+        spark.cancelAllJobs()
 
 
-def _job(context: SparkContext, sweep: Sweep, point: str, runs: Path) -> str | None:
+def _job(spark: SparkContext, sweep: Sweep, point: str, runs: Path) -> str | None:
     from py4j.protocol import Py4JError
 
     within, experiment, command = sweep.within, sweep.points[point], sys.argv[1:]
@@ -149,7 +149,7 @@ def _job(context: SparkContext, sweep: Sweep, point: str, runs: Path) -> str | N
         return run_point(within, point, experiment, runs)
 
     try:
-        (outcome,) = context.parallelize([0], 1).map(task).collect()
+        (outcome,) = spark.parallelize([0], 1).map(task).collect()
     except Py4JError as error:
         return f"its worker died: {_first_line(error)}"
     return outcome

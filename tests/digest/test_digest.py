@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from testbed import figures
 from testbed.digest.digest import Digest, digest_runs, open_runs
-from testbed.digest.tables import STEPS
+from testbed.digest.timeline import BINS
 from testbed.packets.headers import LINKTYPE_LINUX_SLL2
 from testbed.runs import results
 from tests.command_line import CommandLine
@@ -70,7 +70,7 @@ def digests(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> di
     runs = tmp_path_factory.mktemp("runs")
     paths = [simulate(runs, **variant) for variant in VARIANTS.values()]
     opened, refused = open_runs(paths)
-    digests = digest_runs(spark, opened, lambda *_: None)
+    digests = digest_runs(spark.sparkContext, opened, lambda *_: None)
     assert not refused
     return dict(zip(VARIANTS, digests, strict=True))
 
@@ -147,7 +147,7 @@ def test_the_timeline_adds_up_to_the_run(digests: dict[str, Digest]) -> None:
     for name in ("timestamp", "overlay"):
         run = results.load(digests[name].path)
         steps = run.timeline
-        assert len(steps) == STEPS
+        assert len(steps) == BINS
         hops = run.hops
         assert (steps.packets_mean * steps.width).sum() == pytest.approx(
             (hops.arrived - hops.queued).sum()

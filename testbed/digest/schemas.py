@@ -1,0 +1,34 @@
+"""The types of the columns of the digest's tables, and how a part of a table is written."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from testbed.runs.directory import whole
+from testbed.runs.results import COLUMNS
+
+_INT32 = """
+    node number source payload control destinations for_source delivered holders copies fragments hops
+    held_number sender receivers fragment tail head
+"""
+_FLOAT64 = "delay_mean load queue_mean held_mean packets_mean"
+_TYPES = {
+    **dict.fromkeys(_INT32.split(), pa.int32()),
+    **dict.fromkeys(_FLOAT64.split(), pa.float64()),
+    "kind": pa.int16(),
+    "event": pa.string(),
+}
+SCHEMAS = {
+    name: pa.schema([(column, _TYPES.get(column, pa.int64())) for column in columns.split()])
+    for name, columns in COLUMNS.items()
+}
+
+
+def write_part(tables: Path, name: str, number: int, rows: pa.Table) -> None:
+    """Write a part of a table; whoever writes it again writes the same."""
+    schema = SCHEMAS[name]
+    directory = tables / f"{name}.parquet"
+    directory.mkdir(exist_ok=True)
+    with whole(directory / f"part-{number:05}.parquet") as part:
+        pq.write_table(rows.select(schema.names).cast(schema), part)

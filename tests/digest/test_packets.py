@@ -1,0 +1,109 @@
+"""Hops and links as the steps of the digest find them, against loops over the same packets."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from testbed.digest.links import longest_queue, starts
+from testbed.digest.logs import parse
+from testbed.digest.packets import HEADER, HOST, attributed, hops_of
+
+SWITCHES, PACKETS = 4, 3000
+Row = dict[str, int | None]
+
+
+@pytest.fixture(params=[1, 2, 3])
+def captured(request: pytest.FixtureRequest) -> list[Row]:
+    """What random switches saw of a few datagrams: fragments, duplicates, losses, and equal times."""
+    random = np.random.default_rng(request.param)
+    rows: list[Row] = []
+    for number, at in enumerate(np.sort(random.integers(0, 600, PACKETS)).tolist()):
+        tail = int(random.integers(HOST, SWITCHES))
+        fragment = int(random.choice([0, 1480, 2960]))
+        first = tail == HOST and fragment == 0
+        row: Row = {"at": at, "tail": tail, "head": int(random.integers(SWITCHES))}
+        row |= {"pair": int(random.integers(3)) << 32 | 5, "identification": number % 7}
+        row |= {"fragment": fragment, "bytes": int(random.integers(60, 1514))}
+        rows.append(row | dict.fromkeys(HEADER, number if first else None))
+    # Of packets in one moment the first fragment counts for all, and arrivals come before departures.
+    return sorted(rows, key=lambda row: (row["at"], row["tail"] != HOST or row["fragment"] != 0))
+
+
+def table(rows: list[Row]) -> pa.Table:
+    return pa.Table.from_pylist(rows)
+
+
+def by_loop(rows: list[Row]) -> Iterator[Row]:
+    """Every hop, with the message of the packet and when it was queued."""
+    messages: dict[tuple[int | None, ...], int | None] = {}
+    arrivals: dict[tuple[int | None, ...], int | None] = {}
+    for moment in sorted({row["at"] or 0 for row in rows}):
+        now = [row for row in rows if row["at"] == moment]
+        for row in now:
+            name = row["pair"], row["identification"]
+            if row["source"] is not None:
+                messages[name] = row["source"]
+            arrivals[(*name, row["fragment"], row["head"])] = moment
+        for row in now:
+            name = row["pair"], row["identification"]
+            queued = arrivals.get((*name, row["fragment"], row["tail"]))
+            if queued is not None:
+                yield {**row, "source": messages.get(name), "queued": queued}
+
+
+def test_hops_and_their_messages_are_what_a_loop_finds(captured: list[Row]) -> None:
+    columns = [
+        "at",
+        "tail",
+        "head",
+        "pair",
+        "identification",
+        "fragment",
+        "bytes",
+        "source",
+        "queued",
+    ]
+
+    def sort(rows: list[Row]) -> list[tuple[int, ...]]:
+        return sorted(tuple(-9 if (v := row[c]) is None else v for c in columns) for row in rows)
+
+    found = hops_of(attributed(table(captured))).rename_columns({"arrived": "at"})
+    expected = sort(list(by_loop(captured)))
+    assert sort(found.to_pylist()) == expected
+    assert 100 < len(expected) < PACKETS
+    assert len({row[7] for row in expected}) > 50
+
+
+def test_a_link_sends_one_packet_after_the_other() -> None:
+    random = np.random.default_rng(1)
+    queued = np.sort(random.integers(0, 50_000, 500))
+    transmission = random.integers(1, 150, 500)
+    free = 0
+    expected = []
+    for at, takes in zip(queued.tolist(), transmission.tolist(), strict=True):
+        expected.append(max(at, free))
+        free = expected[-1] + takes
+    started = starts(queued, transmission)
+    assert started.tolist() == expected
+    waiting = [int(((queued <= t) & (started > t)).sum()) for t in queued]
+    assert longest_queue(queued, started) == max(waiting) > 1
+
+
+@pytest.mark.parametrize(
+    ("damage", "bad"),
+    [(b"", 0), (b"nonsense\n", 1), (b'{"t":1,"node":9,"event":"send"}\n\n', 1), (b'{"t":1,"no', 1)],
+)
+def test_lines_that_cannot_be_used_are_counted_and_the_others_read(damage: bytes, bad: int) -> None:
+    lines = b"""{"t":5,"node":1,"event":"send","source":1,"seq":2,"to":[0,2],"payload":9,"control":8}
+{"t":6,"node":2,"event":"hold","source":1,"seq":2,"for":[0,7],"more":{"a":[]}}
+{"t":7,"node":2,"event":"hold","source":1,"seq":2,"for":null}
+{"t":8,"node":0,"event":"leave","source":"me","to":4}
+"""
+    events, unusable = parse(lines + damage, processes=3)
+    assert unusable == bad
+    assert events["at"].to_pylist() == [5, 6, 7, 8]
+    assert events["destinations"].to_pylist() == [2, None, None, None]
+    assert events["for_seq"].to_pylist() == [None, 7, None, None]
+    assert events["source"].to_pylist() == [1, 1, 1, None]
