@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from testbed.cli import COMMANDS
+
 ROOT = Path(__file__).parent.parent
 PURE = {"protocols", "topologies"}
 LIBRARIES = {"numpy", "networkx", "typing_extensions"}
@@ -114,7 +116,8 @@ def test_heavy_libraries_stay_at_home() -> None:
 @pytest.mark.parametrize(
     ("module", "heavy"),
     [
-        ("testbed.cli", [*HOMES, "pandas"]),
+        ("testbed.cli", ["numpy", "networkx", "pydantic"]),
+        (f"testbed.commands.{', testbed.commands.'.join(COMMANDS)}", [*HOMES, "pandas"]),
         ("testbed.runs.results", ["pandas"]),
         ("testbed.report.network_plot", ["matplotlib"]),
     ],

@@ -23,7 +23,7 @@ DOCUMENTS = {
 }
 README = DOCUMENTS["README.md"]
 ARCHITECTURE = DOCUMENTS["docs/architecture.md"]
-NAMES = {command.__name__.rpartition(".")[2] for command in COMMANDS}
+NAMES = set(COMMANDS)
 EXAMPLES = {"protocols/fifo.py", "tests/protocols/test_NAME.py"}  # that the reader is to write
 
 

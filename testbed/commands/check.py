@@ -15,7 +15,6 @@ def add_parser(commands: Any) -> None:
     """Declare the command."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "check",
-        help="check that runs kept causal order and lost nothing",
         description="Check runs from their event logs alone, with no help from the protocols: causal "
         "order, messages delivered twice, lost, or never sent, and tickets with two owners (cluster "
         "protocol only). A violation of order is shown with the chain of messages that makes one "

@@ -40,7 +40,6 @@ def add_parser(commands: Any) -> None:
     """Declare the command."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "compare",
-        help="show runs side by side",
         description="Show finished runs side by side: what differs in their experiments, then their "
         "figures with the ratio to the first run's. Exit status: 0 all valid, 1 a violation of "
         "causal order in one, 2 a run that cannot be compared or was not judged.",

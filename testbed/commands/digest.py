@@ -17,7 +17,6 @@ def add_parser(commands: Any) -> None:
     """Declare the command."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "digest",
-        help="read captures and logs with Spark; write tables and figures",
         description="Digest runs: captures and event logs are read with Spark, and each run gets "
         "tables/*.parquet and summary.json. A damaged or unfinished run is digested as far as "
         "possible, and what is missing is reported. Exit status: 0 all digested, 2 something is "

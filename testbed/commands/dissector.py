@@ -18,7 +18,6 @@ def add_parser(commands: Any) -> None:
     """Declare the command."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "dissector",
-        help="make Wireshark understand the messages",
         description="Write the script by which Wireshark and tshark show every field of the "
         "testbed's messages, and filter by them (co.source == 3 && co.vector.2 > 5). Without an "
         "option it goes to standard output: tshark -X lua_script:FILE -r CAPTURE.",

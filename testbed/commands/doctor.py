@@ -17,7 +17,6 @@ def add_parser(commands: Any) -> None:
     """Declare the command."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "doctor",
-        help="say what this machine can run, and what is missing",
         description="Look at this machine: which engines can run here, what is missing, and how "
         "to fix it. Exit status: 0 an emulation engine runs here, 2 only the simulator.",
     )

@@ -28,7 +28,6 @@ def add_parser(commands: Any) -> None:
     """Declare the command."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "explore",
-        help="try everything that can happen in a small system",
         description="Try every execution of a small system: any process may multicast at any moment, "
         "answer a message while it is being delivered, and be handed messages in any order that the "
         "channels allow. A message goes to everybody, or to any set of others as well, or to any of "

@@ -27,7 +27,6 @@ def add_parser(commands: Any) -> None:
     """Declare the command."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "export",
-        help="write a run for Wireshark, ShiViz, TSViz or Perfetto",
         description="Write a run as a file that another tool opens. --pcapng needs a run on mininet "
         "or virtual: one interface for each direction of each link, and a comment on each packet. "
         "The other formats are made from the event logs of any run.",

@@ -21,7 +21,6 @@ def add_parser(commands: Any) -> None:
     """Declare the command."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "fuzz",
-        help="try protocols on random networks with random faults",
         description="Draw from each seed a network, mostly a small one, messages and answers, and "
         "faults that a protocol promises to survive; simulate it, and let the oracle judge it. Of a "
         "protocol with a table of states, say what was reached of it. For each protocol "

@@ -20,7 +20,6 @@ def add_parser(commands: Any) -> None:
     """Declare the command."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "protocols",
-        help="list the protocols and their settings",
         description="List the protocols: the paper that each comes from, how it works, and the keys "
         "that the [protocol] table of an experiment may set.",
     )

@@ -11,7 +11,6 @@ def add_parser(commands: Any) -> None:
     """Declare the command."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "report",
-        help="draw the plots of runs and write a page about them",
         description="Write figures/*.svg, figures/*.png and report.html into each run's directory, "
         "and for several runs one more page that compares them. A page is one file with all that "
         "it shows, including an interactive space-time diagram. The runs must have been digested.",

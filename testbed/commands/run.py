@@ -25,7 +25,6 @@ def add_parser(commands: Any) -> None:
     """Declare the command."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "run",
-        help="run an experiment, check it, show its figures",
         description="Run an experiment file: every protocol that it names, on the same network and "
         "workload. Each run gets a directory of its own, is checked for causal order as it ends, "
         "digested with Spark into tables and figures, and shown in report.html. Exit status: "

@@ -17,7 +17,6 @@ def add_parser(commands: Any) -> None:
     """Declare the command."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "shell",
-        help="bring an experiment's network up and open Mininet's command line on it",
         description="Bring up the network of an experiment file, with its links, switches and "
         "controller, in real time, and open Mininet's command line on it: `h0 ping h3`, `net`, "
         "`links`, `link s0 s1 down`, `help`. Commands may also come from a file or pipe. All of it is "

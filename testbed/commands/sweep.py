@@ -27,7 +27,6 @@ def add_parser(commands: Any) -> None:
     """Declare the command."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "sweep",
-        help="run every combination of the values that a file lists",
         description="Run every combination of the values that an experiment file lists, such as "
         "seed = [1, 2, 3], as tasks of Spark on all cores, and average over the seeds. A list where "
         "one value is wanted is a dimension; where the key itself takes a list, a list of lists is "

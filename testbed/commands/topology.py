@@ -18,7 +18,6 @@ def add_parser(commands: Any) -> None:
     """Declare the command."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "topology",
-        help="draw an experiment's network and print its figures",
         description="Generate the network of an experiment file from its seed, exactly as a run "
         "does, and print its figures: degree, diameter, mean distance, connectivity. "
         f"Models: {', '.join(MODELS)}. Overlays: {', '.join(OVERLAYS)}. "

@@ -205,9 +205,7 @@ def full_disk(_: Path) -> Any:
     return EventLog(Path("/dev/full"))
 
 
-@pytest.mark.parametrize(
-    "command", ["", *(command.__name__.rpartition(".")[2] for command in COMMANDS)]
-)
+@pytest.mark.parametrize("command", ["", *COMMANDS])
 def test_help_explains(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit_:
         main([*command.split(), "--help"])
