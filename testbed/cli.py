@@ -8,7 +8,8 @@ from importlib import import_module
 
 from testbed import __version__
 from testbed.commands.ending import status_of
-from testbed.commands.ownership import handed_over
+from testbed.commands.ownership import caution, executed, handed_over
+from testbed.commands.terminal import complain
 
 # What `testbed --help` says of each; a command's own module is imported when it is called.
 COMMANDS = {
@@ -49,5 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    if told := caution(executed()):
+        complain(told)
     with handed_over(options.runs) if "runs" in options else nullcontext():
         return int(options.command(options))

@@ -131,6 +131,8 @@ class FlatModel(Model):
 
     def _usual_alpha(self) -> float:
         mean = float(self.shape(self._usual_lengths(), 1.0).mean()) * self._density(self.nodes)
+        if not mean > 0:  # no value would do
+            return 1.0
         degree = math.log(self.nodes) + 2
         return round(min(1.0, degree / (self.nodes - 1) / mean), 4)
 

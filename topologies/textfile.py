@@ -53,7 +53,9 @@ def lines_of(text: str, file: str, comment: str = "") -> Iterator[TextLine]:
 
 
 def read_text(path: str | Path) -> str:
-    """A file's text."""
+    """A file's text; a device or a pipe might have no end."""
+    if Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir()):
+        raise TopologyError(f"{path} cannot be read: it is not a regular file")
     try:
         return Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError as error:

@@ -1,10 +1,17 @@
-"""With sudo, results belong to whoever called, who goes on with them as an ordinary user."""
+"""With sudo, results belong to whoever called, and so may what root executes: that is told."""
 
 import os
-from collections.abc import Iterator
+import stat
+import sys
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import testbed
+from testbed.engines.virtual.errors import KernelNotBuiltError
+from testbed.engines.virtual.kernel import find_kernel
+
+WRITABLE = stat.S_IWGRP | stat.S_IWOTH
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY
 
 
@@ -43,3 +50,29 @@ def _give(top: int, user: int, group: int) -> None:
             with suppress(FileNotFoundError):  # another run, beside this one, has just renamed it
                 if os.stat(name, dir_fd=here, follow_symlinks=False).st_uid == 0:
                     os.chown(name, user, group, dir_fd=here, follow_symlinks=False)
+
+
+def executed() -> list[Path]:
+    """What a command executes: the testbed, its Python, and the kernel of the virtual engine."""
+    found = [Path(testbed.__file__).parent, Path(sys.prefix)]
+    with suppress(KernelNotBuiltError, OSError):
+        kernel = find_kernel()
+        found += [kernel.linux.parent, kernel.linux, kernel.guard.parent, kernel.guard]
+    return found
+
+
+def caution(paths: Iterable[Path]) -> str | None:
+    """A sentence if this is root and somebody else can write any of these."""
+    if os.geteuid() != 0:
+        return None
+    others = [path for path in paths if path.exists() and _others(path.stat())]
+    if not others:
+        return None
+    return (
+        f"root executes what other users can write: {', '.join(map(str, others))}; whoever can write "
+        "it can be root here (docs/security.md)"
+    )
+
+
+def _others(status: os.stat_result) -> bool:
+    return status.st_uid != 0 or bool(status.st_mode & WRITABLE)

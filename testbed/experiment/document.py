@@ -43,6 +43,7 @@ _REGISTRIES: dict[str, Mapping[str, Any]] = {  # what a protocol is called, ``pl
     "workload": WORKLOADS,
     "fault": FAULTS,
 }
+_UNION_PARTS = {"str", "int", "float"}  # pydantic names which part of a union it means
 _CHANNELS = {"raw": None, "reliable": Reliable.Settings}  # what a sweep does not look into
 
 
@@ -343,6 +344,7 @@ _adapter = cache(TypeAdapter)
 
 def _sentence(cls: Any, problem: Any, where: str) -> str:
     path = [str(part) for part in problem["loc"]]
+    path = [part for part in path if "[" not in part and part not in _UNION_PARTS]
     key = ".".join(([where] if where else []) + path)
     table = f"[{where}]" if where else "the file"
     match problem["type"]:

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 import tomli_w
 
+from testbed.commands import ownership
 from testbed.commands.ownership import handed_over
+from testbed.engines.virtual.kernel import Kernel
 from tests.command_line import CommandLine
 from tests.experiments import SMALL
 
@@ -121,6 +123,25 @@ def test_what_takes_the_place_of_the_directory_meanwhile_stays_roots(
             runs.rename(tmp_path / "aside")
         runs.symlink_to(roots)
     assert owners(roots) == {(0, 0)}
+
+
+@pytest.mark.parametrize(("owner", "mode"), [(0, 0o755), (USER, 0o755), (0, 0o775), (0, 0o757)])
+def test_what_others_can_write_is_not_executed_as_root_without_a_word(
+    owner: int, mode: int, tmp_path: Path, testbed: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = Kernel(*(tmp_path / name for name in ("linux", "init", "guard", "symbols")))
+    kernel.guard.write_text("")
+    os.chown(kernel.guard, owner, 0)
+    kernel.guard.chmod(mode)
+    monkeypatch.setattr(ownership, "find_kernel", lambda: kernel)
+    monkeypatch.setattr(ownership, "testbed", pytest)  # wherever the checkout is, and whose
+    monkeypatch.setattr("sys.prefix", str(tmp_path))
+    said = testbed("protocols", "overlay").err
+    assert (f"root executes what other users can write: {kernel.guard};" in said) == (
+        (owner, mode) != (0, 0o755)
+    )
+    monkeypatch.setattr("os.geteuid", lambda: USER)
+    assert not testbed("protocols", "overlay").err
 
 
 @pytest.mark.parametrize("value", ["", "abc", "-1", "0"])

@@ -52,6 +52,13 @@ DEEP = "a = " + "[" * 100_000 + "]" * 100_000
         ({"fault": [{"kind": "partition", "nodes": [*range(8)]}]}, "nothing is parted"),
         ({"channel": {"model": "reliable", "ack_delay_ms": float("nan")}}, "channel.ack_delay_ms"),
         ({"name": "n" * 300}, "name has 300 characters"),
+        ({"topology": {"model": "file", "path": "/dev/zero"}}, "not a regular file"),
+        (
+            {"topology": {"model": "locality", "nodes": 4, "beta": 0.0, "gamma": 0.0}},
+            "locality: none of",
+        ),
+        ({"protocol": 7}, r"small.toml: protocol = 7: should be"),
+        ({"links": {"delay_ms": "x"}}, r"small.toml: links.delay_ms = 'x': should be"),
     ],
 )
 def test_what_cannot_be_is_refused(
