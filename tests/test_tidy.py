@@ -18,6 +18,7 @@ CALLED = {
     "ctypes": "_fields_",
     "pickle": "persistent_id",
     "tests, which must find what is broken in them": "Reset BROKEN_RINGS",
+    "notebooks": "_repr_html_ spacetime trends",
 }
 Definition = ast.FunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from testbed.check import Finding, check_run, finding
 from testbed.commands.terminal import console, exit_status, print_json, progress_bar
-from testbed.runs.directory import RunDirectory
+from testbed.runs.directory import RunDirectory, expanded
 
 
 def add_parser(commands: Any) -> None:
@@ -21,7 +21,9 @@ def add_parser(commands: Any) -> None:
         "the cause of the other. Exit status: 0 all valid, 1 a violation, 2 a run that cannot be "
         "judged.",
     )
-    parser.add_argument("run", type=Path, nargs="+", help="run directory")
+    parser.add_argument(
+        "run", type=Path, nargs="+", help="run directory, or a directory of runs such as a sweep's"
+    )
     parser.add_argument(
         "--limit", type=int, default=10, help="how many findings to explain (default: 10)"
     )
@@ -35,6 +37,7 @@ def add_parser(commands: Any) -> None:
 def command(options: argparse.Namespace) -> int:
     """Check each run; the worst verdict is the exit status."""
     out = console()
+    options.run = expanded(options.run)
     statuses = {path: RunDirectory(path).status for path in options.run}
     check = check_all if options.master is None else check_with_spark
     findings = {}

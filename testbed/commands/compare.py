@@ -1,7 +1,7 @@
 """``testbed compare``: runs side by side, what differs in what was asked and in what came out."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -13,7 +13,8 @@ from testbed.commands.terminal import complain, console, exit_status, new_table,
 from testbed.errors import UserError
 from testbed.experiment.expand import flatten
 from testbed.figures import shown
-from testbed.runs.directory import RunDirectory
+from testbed.protocols import Figure
+from testbed.runs.directory import RunDirectory, expanded
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,15 @@ def add_parser(commands: Any) -> None:
     parser: argparse.ArgumentParser = commands.add_parser(
         "compare",
         description="Show finished runs side by side: what differs in their experiments, then their "
-        "figures with the ratio to the first run's. Exit status: 0 all valid, 1 a violation of "
-        "causal order in one, 2 a run that cannot be compared or was not judged.",
+        "figures with the ratio to the first run's, or the difference if it is small. Exit status: "
+        "0 all valid, 1 a violation of causal order in one, 2 a run that cannot be compared or was "
+        "not judged.",
     )
     parser.add_argument(
-        "run", type=Path, nargs="+", help="run directory; the first is the baseline"
+        "run",
+        type=Path,
+        nargs="+",
+        help="run directory, or a directory of runs; the first is the baseline",
     )
     parser.add_argument("--json", action="store_true", help="print differences and all figures")
     parser.set_defaults(command=command)
@@ -54,7 +59,7 @@ def add_parser(commands: Any) -> None:
 def command(options: argparse.Namespace) -> int:
     """Compare what can be compared, and say what cannot."""
     runs, problems = [], []
-    for path in options.run:
+    for path in expanded(options.run):
         try:
             runs.append(Compared.read(path))
         except UserError as error:
@@ -97,16 +102,30 @@ def show(runs: Sequence[Compared], out: Console) -> None:
     for key, values in differences(runs).items():
         table.add_row(key, *("-" if value is None else escape(str(value)) for value in values))
     table.add_section()
-    shares = [ratios(run, runs[0]) for run in runs]
     for figure in shown(run.summary for run in runs):
-        first, *others = (figure.text(run.summary.get(figure.key)) for run in runs)
-        scaled = (
-            f"{cell} ×{share[figure.key]:.2f}" if figure.key in share else cell
-            for cell, share in zip(others, shares[1:], strict=True)
-        )
-        table.add_row(figure.title, first, *scaled)
+        base, *others = (run.summary.get(figure.key) for run in runs)
+        cells = (" ".join((figure.text(other), *_beside(figure, base, other))) for other in others)
+        table.add_row(figure.title, figure.text(base), *cells)
     table.add_row("network", *(run.network for run in runs))
     out.print(table)
+
+
+def _beside(figure: Figure, base: Any, value: Any) -> Iterator[str]:
+    """What is said of a figure beside its value: the ratio, or a difference too small for one."""
+    if not all(isinstance(each, int | float) for each in (base, value)) or not base:
+        return
+    ratio, difference = f"×{value / base:.2f}", value - base
+    if difference and ratio == "×1.00" and figure.unit == "ms":
+        nanoseconds = difference * 1e6
+        yield (
+            f"{nanoseconds:+,.0f} ns"
+            if abs(nanoseconds) < 10_000
+            else f"{nanoseconds / 1e3:+,.0f} µs"
+        )
+    elif difference and ratio == "×1.00" and isinstance(difference, int):
+        yield f"{difference:+,}"
+    else:
+        yield ratio
 
 
 def _json(run: Compared, first: Compared) -> dict[str, Any]:

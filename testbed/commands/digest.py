@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.commands.terminal import complain, console, print_json, progress_bar
+from testbed.runs.directory import expanded
 
 if TYPE_CHECKING:
     from testbed.digest.digest import Digest
@@ -22,7 +23,9 @@ def add_parser(commands: Any) -> None:
         "possible, and what is missing is reported. Exit status: 0 all digested, 2 something is "
         "missing, damaged, or different from the engine's own count.",
     )
-    parser.add_argument("run", type=Path, nargs="+", help="run directory")
+    parser.add_argument(
+        "run", type=Path, nargs="+", help="run directory, or a directory of runs such as a sweep's"
+    )
     add_master(parser)
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.set_defaults(command=command)
@@ -40,7 +43,7 @@ def add_master(parser: argparse.ArgumentParser) -> None:
 
 def command(options: argparse.Namespace) -> int:
     """Digest each run, then tell of each."""
-    digests, refused = digest_runs(options.run, options.master)
+    digests, refused = digest_runs(expanded(options.run), options.master)
     if options.json:
         print_json({str(digest.path): digest.summary for digest in digests})
     out = console()

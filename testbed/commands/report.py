@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.commands.terminal import console, print_json, progress_bar
+from testbed.runs.directory import expanded
 
 
 def add_parser(commands: Any) -> None:
@@ -15,7 +16,9 @@ def add_parser(commands: Any) -> None:
         "and for several runs one more page that compares them. A page is one file with all that "
         "it shows, including an interactive space-time diagram. The runs must have been digested.",
     )
-    parser.add_argument("run", type=Path, nargs="+", help="run directory")
+    parser.add_argument(
+        "run", type=Path, nargs="+", help="run directory, or a directory of runs such as a sweep's"
+    )
     parser.add_argument(
         "--output",
         "-o",
@@ -32,7 +35,7 @@ def command(options: argparse.Namespace) -> int:
     from testbed.report import write_reports
 
     with progress_bar("report") as progress:
-        pages = write_reports(options.run, options.output, progress)
+        pages = write_reports(expanded(options.run), options.output, progress)
     if options.json:
         print_json([str(page) for page in pages])
     else:

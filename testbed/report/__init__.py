@@ -7,7 +7,7 @@ from pathlib import Path
 from testbed.errors import UserError, require
 from testbed.progress import Progress, Tick
 from testbed.runs.directory import PAGE, PLOTS_DIRECTORY, whole
-from testbed.runs.results import Results, load
+from testbed.runs.results import Results, load_run
 
 require("report")  # before a module of this room imports Matplotlib
 
@@ -20,7 +20,7 @@ def write_reports(
     The comparison goes to ``output``, or to the directory that all the runs are in; its page is the
     last of those returned.
     """
-    runs = [load(path) for path in {os.path.realpath(path): path for path in paths}.values()]
+    runs = [load_run(path) for path in {os.path.realpath(path): path for path in paths}.values()]
     names = labels(runs)
     parent = output or _common_parent([run.path for run in runs])
     jobs = [(run.path, [run], [name]) for run, name in zip(runs, names, strict=True)]

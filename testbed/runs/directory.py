@@ -25,7 +25,7 @@ import platform
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
@@ -44,6 +44,7 @@ from testbed.runs.evidence import changes, hashes
 SCHEMA = 1
 PLOTS_DIRECTORY = "figures"  # of a page, next to the page
 PAGE = "report.html"
+SWEPT = "sweep.toml"  # what only a sweep's directory has
 LIVING = ".living"  # locked while the run is written
 NAME = re.compile(r"\d{8}-\d{6}-")  # how the name of every run begins: when it was started
 
@@ -310,6 +311,21 @@ def whole(file: Path) -> Iterator[Path]:
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+def runs_in(directory: Path) -> list[Path]:
+    """The runs of a sweep or of an experiment, the oldest first."""
+    return sorted(path for path in directory.iterdir() if NAME.match(path.name) and path.is_dir())
+
+
+def expanded(paths: Iterable[Path]) -> list[Path]:
+    """Run directories; a directory of runs, such as a sweep's, stands for all that are in it."""
+    return [run for path in paths for run in (_runs_of(path) or [path])]
+
+
+def _runs_of(path: Path) -> list[Path]:
+    is_run = (path / "manifest.json").exists() or not path.is_dir()
+    return [] if is_run else runs_in(path)
 
 
 def read_json(file: Path, otherwise: str) -> Any:

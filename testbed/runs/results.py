@@ -8,15 +8,20 @@ A table is read on first use. Their columns are those of docs/results.md.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from testbed import figures
 from testbed.errors import UserError
-from testbed.runs.directory import RunDirectory
+from testbed.runs.directory import SWEPT, RunDirectory, runs_in
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+    from testbed.protocols import Figure
 
 COLUMNS = {
     "events": "node number at event source seq payload control destinations for_source for_seq",
@@ -56,6 +61,80 @@ class Results(RunDirectory):
     def __repr__(self) -> str:
         return f"<results of {self.path}>"
 
+    def _repr_html_(self) -> str:
+        """In a notebook: the figures."""
+        shown = {figure.title: figure.text(self.summary[figure.key]) for figure in self._figures()}
+        rows = "".join(
+            f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in shown.items()
+        )
+        return f"<table><caption>{escape(str(self.path))}</caption>{rows}</table>"
+
+    def _figures(self) -> list[Figure]:
+        return [figure for figure in figures.shown([self.summary]) if figure.key in self.summary]
+
+    def spacetime(self, height: int = 700) -> Page:
+        """In a notebook: the interactive space-time diagram of the run's page."""
+        if not self.page.exists():
+            raise UserError(f"{self.page}: no such page; `testbed report {self.path}` writes it")
+        return Page(self.page.read_text(encoding="utf-8"), "space-time-diagram", height)
+
+
+@dataclass(frozen=True)
+class Page:
+    """One section of a page, in a frame."""
+
+    text: str
+    section: str
+    height: int
+
+    def _repr_html_(self) -> str:
+        only = f"header,footer,section:not(#{self.section}){{display:none}}"
+        text = self.text.replace("</head>", f"<style>{only}</style></head>", 1)
+        return (
+            f'<iframe srcdoc="{escape(text)}" width="100%" height="{self.height}" '
+            'style="border:0"></iframe>'
+        )
+
+
+class SweepResults:
+    """What a sweep left behind: its tables, and the runs."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __repr__(self) -> str:
+        return f"<results of the sweep {self.path}>"
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the means."""
+        html: str = self.trends.to_html()
+        return html
+
+    @cached_property
+    def points(self) -> DataFrame:
+        """A row for each run: the swept keys, the protocol, the verdict and all figures."""
+        return self._read("points")
+
+    @cached_property
+    def trends(self) -> DataFrame:
+        """Every figure, averaged over the seeds."""
+        return self._read("trends")
+
+    @cached_property
+    def runs(self) -> list[Results]:
+        """The runs themselves, the oldest first."""
+        return [Results(path) for path in runs_in(self.path)]
+
+    def _read(self, name: str) -> DataFrame:
+        from pandas import read_parquet
+
+        file = self.path / f"{name}.parquet"
+        if not file.exists():
+            raise UserError(
+                f"{file}: no such table; `testbed sweep` writes it when all runs are done"
+            )
+        return read_parquet(file)
+
 
 def read_table(run: RunDirectory, name: str) -> DataFrame:
     """One of the digest's tables, with all its columns."""
@@ -78,9 +157,15 @@ def read_table(run: RunDirectory, name: str) -> DataFrame:
     return table
 
 
-def load(path: str | Path) -> Results:
-    """The results of the run in this directory, which must have been digested."""
-    results = Results(Path(path))
+def load(path: str | Path) -> Any:
+    """The results of the run in this directory (``Results``), or of a sweep (``SweepResults``)."""
+    path = Path(path)
+    return SweepResults(path) if (path / SWEPT).exists() else load_run(path)
+
+
+def load_run(path: Path) -> Results:
+    """The results of a run, which must have been digested."""
+    results = Results(path)
     if results.manifest and not results.tables.is_dir():
         raise UserError(f"{path}: not digested yet; {results.digest_command} makes its tables")
     return results

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from testbed.errors import UserError
-from testbed.runs.directory import NAME, RunDirectory
+from testbed.runs.directory import RunDirectory, runs_in
 from testbed.sweep.points import Sweep
 
 
@@ -55,7 +55,7 @@ def remove_unfinished(directory: Path) -> int:
     Those of code that has changed since stay, though nobody counts them any more.
     """
     keep = set(_whole(directory))
-    left = [path for path in _runs(directory) if path not in keep]
+    left = [path for path in runs_in(directory) if path not in keep]
     for path in left:
         shutil.rmtree(path)
     for link in directory.glob(".latest-*"):
@@ -65,7 +65,7 @@ def remove_unfinished(directory: Path) -> int:
 
 def _whole(directory: Path) -> Iterator[Path]:
     """The runs that came to their end and were judged, the oldest first."""
-    for path in _runs(directory):
+    for path in runs_in(directory):
         run = RunDirectory(path)
         try:
             manifest = run.manifest
@@ -77,7 +77,3 @@ def _whole(directory: Path) -> Iterator[Path]:
             and run.summary_file.is_file()
         ):
             yield path
-
-
-def _runs(directory: Path) -> list[Path]:
-    return sorted(p for p in directory.iterdir() if NAME.match(p.name) and p.is_dir())

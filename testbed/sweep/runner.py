@@ -19,7 +19,7 @@ from testbed.errors import UserError
 from testbed.experiment import Experiment
 from testbed.progress import Progress, silent
 from testbed.run import run_experiment
-from testbed.runs.directory import whole
+from testbed.runs.directory import SWEPT, whole
 from testbed.spark.session import context
 from testbed.sweep.directory import busy, finished, locked, remove_unfinished
 from testbed.sweep.points import Sweep, cost
@@ -69,7 +69,7 @@ def run_sweep(
             left = f"; {removed} unfinished removed" if removed else ""
             say(f"resuming: {len(done)} of {len(sweep.points)} runs are done{left}")
         if text is not None:
-            (directory / "sweep.toml").write_text(text, encoding="utf-8")
+            (directory / SWEPT).write_text(text, encoding="utf-8")
         failed = {}
         progress("runs", len(done), len(sweep.points))
         todo = [point for point in sweep.points if point not in done]

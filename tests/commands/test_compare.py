@@ -48,6 +48,24 @@ def test_figures_come_with_their_ratio_to_the_first(runs: list[Path], testbed: C
     assert "topology.nodes" not in out
 
 
+def test_small_differences_are_shown_as_such(
+    runs: list[Path], tmp_path: Path, testbed: CommandLine
+) -> None:
+    figures = summary(runs[0])
+    later = figures["delay_ms_mean"] + 42e-6
+    near = edited(
+        runs[0], "summary.json", tmp_path / "near", delay_ms_mean=later, bytes=figures["bytes"] + 1
+    )
+    out = testbed("compare", runs[0], near).out
+    assert "+42 ns" in next(line for line in out.splitlines() if line.startswith("delay, mean"))
+    assert next(line for line in out.splitlines() if line.startswith("bytes sent")).endswith(" +1")
+
+
+def test_a_directory_of_runs_stands_for_all_of_them(runs: list[Path], testbed: CommandLine) -> None:
+    assert testbed("compare", runs[0].parent).out == testbed("compare", *sorted(runs)).out
+    assert testbed("check", runs[0].parent).out.count(": valid\n") == 3
+
+
 def test_json_has_the_differences_all_figures_and_all_ratios(
     runs: list[Path], testbed: CommandLine
 ) -> None:

@@ -120,7 +120,7 @@ def test_deliveries_and_queues_are_what_a_loop_over_the_log_finds(
             since = held.pop(key, None)
             found.append((*key, line["t"], line["t"] - sent[name], since))
     assert max(longest.values()) > 1
-    ours = run.deliveries.astype(object).where(run.deliveries.notna(), None)  # type: ignore[call-overload]
+    ours = run.deliveries.astype(object).where(run.deliveries.notna(), None)
     assert sorted(ours[["node", "source", "seq", "at"]].itertuples(index=False)) == sorted(
         row[:4] for row in found
     )

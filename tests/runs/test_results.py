@@ -91,3 +91,15 @@ def test_a_damaged_table_names_the_command_that_mends_it(tmp_path: Path, damage:
         results.load(path).hops  # noqa: B018
     assert str(table) in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_notebook_shows_figures_and_the_diagram(tmp_path: Path) -> None:
+    run = results.load(write_run(tmp_path / "<run>"))
+    assert "&lt;run&gt;" in run._repr_html_()
+    assert "<tr><th>messages multicast</th><td>2</td></tr>" in run._repr_html_()
+    with pytest.raises(UserError, match="testbed report"):
+        run.spacetime()
+    run.page.write_text('<head></head><section id="space-time-diagram">"quoted"</section>')
+    frame = run.spacetime()._repr_html_()
+    assert frame.startswith("<iframe srcdoc=")
+    assert "&quot;quoted&quot;" in frame

@@ -17,7 +17,9 @@ import pandas as pd
 import pytest
 import tomli_w
 
+from testbed.cli import main
 from testbed.experiment import parse
+from testbed.runs import results
 from testbed.spark.session import session
 from testbed.sweep.directory import finished
 from testbed.sweep.points import Sweep, load_sweep
@@ -101,8 +103,12 @@ def assert_tables_and_report_are_there(directory: Path) -> None:
     points = pd.read_parquet(directory / "points.parquet")
     assert set(points["verdict"]) == {"valid"}
     assert len(points) == 24
-    trends = pd.read_parquet(directory / "trends.parquet")
-    assert set(trends["runs"]) == {3}
+    swept = results.load(directory)
+    assert set(swept.trends["runs"]) == {3}
+    assert swept.points.equals(points)
+    assert len(swept.runs) == 24
+    assert "<table" in swept._repr_html_()
+    assert main(["check", str(directory)]) == 0  # all its runs
     assert len(list((directory / "figures").glob("*.svg"))) == 5 * 2
     page = (directory / "report.html").read_text()
     assert page.count("data:image/svg+xml") == 10
