@@ -206,7 +206,7 @@ def test_where_nothing_is_to_be_recovered_success_is_unclear() -> None:
     nothing = {point: its._replace(tried=seeds(0), success=nan) for point, its in GOOD.items()}
     judged = [claim.judge(nothing) for claim in CLAIMS if claim.said[1].startswith("successful")]
     assert [finding.holds for finding in judged] == [None] * 4
-    assert "nothing to recover in 2,000 events" in judged[0].measured
+    assert "nothing to recover in 1,200 events" in judged[0].measured
 
 
 def test_theorems_are_judged_by_their_bounds() -> None:
