@@ -10,16 +10,17 @@ import time
 from typing import NamedTuple
 
 from scripts import parser
-from testbed.fuzz import Batch, Example, Origin, shrunk, try_batch
+from testbed.fuzz import Batch, Example, Tally, batches, rounds, shrunk, try_batch
 from testbed.protocols.broken import BROKEN
 
 MOST_SEEDS, MOST_MESSAGES, MOST_PROCESSES = 300, 6, 8
 
 
 class Found(NamedTuple):
-    """The first seed that shows a mistake, and the size of the smallest example."""
+    """The first seed that shows a mistake, the runs until then, and the smallest example's size."""
 
     seed: int
+    runs: int
     kind: str
     messages: int
     processes: int
@@ -32,20 +33,24 @@ class Found(NamedTuple):
 
 
 def find(protocol: str, seeds: int) -> Found | None:
-    """Try seed after seed until one goes wrong."""
-    for seed in range(1, seeds + 1):
-        if try_batch(Batch(protocol, (Origin(seed),))).wrong:
-            return measured(seed, shrunk(protocol, Origin(seed)))
+    """Try seed after seed, as ``testbed fuzz`` does, until one goes wrong."""
+    total = Tally(protocol)
+    for part in rounds([protocol], range(1, seeds + 1)):
+        for batch in list(batches([total], part)):
+            for origin in batch.origins:
+                total.add(try_batch(Batch(protocol, (origin,))))
+                if total.wrong:
+                    return measured(origin.seed, total.runs, shrunk(protocol, origin))
     return None
 
 
-def measured(seed: int, example: Example) -> Found:
+def measured(seed: int, runs: int, example: Example) -> Found:
     """The size of an example."""
     document, trial = example
     topology = document["topology"]
     processes = topology.get("nodes") or topology["rows"] * topology["columns"]
     messages = len(document["workload"]["send"])
-    return Found(seed, trial.wrong or "", messages, processes, len(document["fault"]))
+    return Found(seed, runs, trial.wrong or "", messages, processes, len(document["fault"]))
 
 
 def main() -> None:
@@ -54,7 +59,10 @@ def main() -> None:
     command.add_argument("--protocols", nargs="+", choices=BROKEN, default=[*BROKEN])
     command.add_argument("--seeds", type=int, default=MOST_SEEDS, help="at most")
     options = command.parse_args()
-    print(f"{'protocol':<22}{'seed':>6}{'messages':>10}{'processes':>11}{'faults':>8}", end="")
+    print(
+        f"{'protocol':<22}{'seed':>6}{'runs':>7}{'messages':>10}{'processes':>11}{'faults':>8}",
+        end="",
+    )
     print(f"{'seconds':>9}  violation")
     failed = []
     for name in options.protocols:
@@ -64,7 +72,10 @@ def main() -> None:
         if found is None:
             print(f"{name:<22}  not found within {options.seeds} seeds {seconds:>8.1f}", flush=True)
         else:
-            print(f"{name:<22}{found.seed:>6}{found.messages:>10}{found.processes:>11}", end="")
+            print(
+                f"{name:<22}{found.seed:>6}{found.runs:>7}{found.messages:>10}{found.processes:>11}",
+                end="",
+            )
             print(f"{found.faults:>8}{seconds:>9.1f}  {found.kind}", flush=True)
         if found is None or not found.small:
             failed.append(name)

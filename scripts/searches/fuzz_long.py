@@ -99,13 +99,13 @@ def tell(tally: Tally, files: list[str]) -> None:
 def show(parts: list[Part]) -> None:
     """One table of all, and what was not reached."""
     out = console(wide=True)
-    counts = ("seeds", "violations", "undelivered", "messages", "deliveries", "faults")
+    counts = ("seeds", "runs", "violations", "undelivered", "messages", "deliveries", "faults")
     table = new_table(("protocol", "systems"), (*counts, "states", "transitions", "CPU time (s)"))
     for part in parts:
         for name, tally in part.tallies.items():
             silent = sum(kind in UNDELIVERED for kind in tally.wrong.values())
             numbers = (
-                *(tally.seeds, len(tally.wrong) - silent, silent),
+                *(tally.seeds, tally.runs, len(tally.wrong) - silent, silent),
                 *(tally.messages, tally.deliveries, tally.faults),
             )
             missing = len(tally.coverage.missing(tally.table))

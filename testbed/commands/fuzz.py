@@ -22,10 +22,11 @@ def add_parser(commands: Any) -> None:
     parser: argparse.ArgumentParser = commands.add_parser(
         "fuzz",
         description="Draw from each seed a network, mostly a small one, messages and answers, and "
-        "faults that a protocol promises to survive; simulate it, and let the oracle judge it. Of a "
-        "protocol with a table of states, say what was reached of it. For each protocol "
-        "that fails, the first failure is made as small as possible and written as an experiment "
-        "file, which `testbed run` repeats exactly. Exit status: 0 nothing went wrong, "
+        "faults that a protocol promises to survive; simulate it, and let the oracle judge it. Of the "
+        "daisy, a seed is a few runs: mutants are tried too, whose messages and faults meet where the "
+        "first run changed states. Of a protocol with a table of states, say what was reached of it. "
+        "For each protocol that fails, the first failure is made as small as possible and written as "
+        "an experiment file, which `testbed run` repeats exactly. Exit status: 0 nothing went wrong, "
         "1 something did, 2 it could not be tried.",
         epilog=f"Protocols: {', '.join(PROTOCOLS)}. Each of these has a mistake to find: "
         f"{', '.join(BROKEN)}.",
@@ -100,10 +101,11 @@ def _try(work: list[Batch], master: str | None) -> Generator[Tally]:
 
 def show(tallies: list[Tally], examples: dict[str, tuple[Path, Example]], out: Console) -> None:
     """A row for each protocol, then the smallest case of each that goes wrong."""
-    labels = ("seeds", "violations", "messages", "deliveries", "faults")
+    labels = ("seeds", "runs", "violations", "messages", "deliveries", "faults")
     table = new_table(["protocol"], labels)
     for tally in tallies:
-        figures = (tally.seeds, len(tally.wrong), tally.messages, tally.deliveries, tally.faults)
+        tried = (tally.seeds, tally.runs, len(tally.wrong))
+        figures = (*tried, tally.messages, tally.deliveries, tally.faults)
         table.add_row(tally.name, *(f"{figure:,}" for figure in figures))
     out.print(table)
     for tally in tallies:
@@ -134,6 +136,7 @@ def to_json(tally: Tally, found: tuple[Path, Example] | None) -> dict[str, Any]:
     result: dict[str, Any] = {
         "protocol": tally.name,
         "seeds": tally.seeds,
+        "runs": tally.runs,
         "messages": tally.messages,
         "deliveries": tally.deliveries,
         "faults": tally.faults,

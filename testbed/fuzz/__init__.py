@@ -1,9 +1,10 @@
 """Deterministic fault testing: random experiments from seeds, and the smallest that goes wrong.
 
-``profiles`` draw an experiment from a seed, ``trial`` simulates and judges it, ``shrink`` reduces one
-that went wrong to a small one. The result is an experiment file, which ``testbed run`` repeats exactly.
-``coverage`` says how much of a protocol's table of states was reached; the seeds of a protocol that has
-one are tried in rounds, the later of which are aimed at what is missing.
+``profiles`` draw an experiment from a seed, and ``mutants`` change it by what its run has shown; a
+``campaign`` is all that is tried of a seed. ``trial`` simulates and judges an experiment, ``shrink``
+reduces one that went wrong to a small one. The result is an experiment file, which ``testbed run``
+repeats exactly. ``coverage`` says how much of a protocol's table of states was reached; the seeds of a
+protocol that has one are tried in rounds, the later of which are aimed at what is missing.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from typing import NamedTuple
 
 import tomli_w
 
+from testbed.fuzz.campaign import Example, experiments, tried
 from testbed.fuzz.coverage import Coverage
-from testbed.fuzz.elements import Document
 from testbed.fuzz.profiles import Origin, draw
 from testbed.fuzz.shrink import Shrinker
 from testbed.fuzz.trial import Trial, attempt
@@ -34,6 +35,7 @@ __all__ = [
     "attempt",
     "batches",
     "draw",
+    "experiments",
     "rounds",
     "shrunk",
     "try_batch",
@@ -57,6 +59,7 @@ class Tally:
 
     protocol: str
     seeds: int = 0
+    runs: int = 0  # of the drawn experiments and their mutants
     messages: int = 0
     deliveries: int = 0
     faults: int = 0
@@ -66,6 +69,7 @@ class Tally:
     def add(self, other: Tally) -> None:
         """Add the outcome of other seeds."""
         self.seeds += other.seeds
+        self.runs += other.runs
         self.messages += other.messages
         self.deliveries += other.deliveries
         self.faults += other.faults
@@ -88,13 +92,6 @@ class Tally:
         return min(self.wrong, key=lambda origin: origin.seed)
 
 
-class Example(NamedTuple):
-    """An experiment that goes wrong, with its outcome."""
-
-    document: Document
-    trial: Trial
-
-
 def rounds(protocols: Iterable[str], seeds: range) -> list[range]:
     """The seeds in the order in which they are tried; in one go if no protocol has a table."""
     several = any(find_protocol(name).transitions for name in protocols)
@@ -115,25 +112,24 @@ def try_batch(batch: Batch) -> Tally:
     """Draw, run and judge the experiments of some seeds."""
     tally = Tally(batch.protocol)
     for origin in batch.origins:
-        trial = _tried(_drawn(batch.protocol, origin))
         tally.seeds += 1
-        tally.messages += trial.messages
-        tally.deliveries += trial.deliveries
-        tally.faults += trial.faults
-        if trial.wrong is not None:
-            tally.wrong[origin] = trial.wrong
-        tally.coverage.update(trial.reached)
+        for _, trial in experiments(find_protocol(batch.protocol), origin):
+            tally.runs += 1
+            tally.messages += trial.messages
+            tally.deliveries += trial.deliveries
+            tally.faults += trial.faults
+            tally.coverage.update(trial.reached)
+            if trial.wrong is not None:
+                tally.wrong[origin] = trial.wrong
     return tally
 
 
 def shrunk(protocol: str, origin: Origin) -> Example:
     """The smallest experiment found that goes wrong like that of this origin."""
-    document = _drawn(protocol, origin)
-    wrong = _tried(document).wrong
-    if wrong is None:
-        raise ValueError(f"seed {origin.seed} of {protocol} does not go wrong")
-    smallest = Shrinker(document, wrong).shrink()
-    return Example(smallest, _tried(smallest))
+    for document, trial in experiments(find_protocol(protocol), origin):
+        if trial.wrong is not None:
+            return tried(Shrinker(document, trial.wrong).shrink())
+    raise ValueError(f"seed {origin.seed} of {protocol} does not go wrong")
 
 
 def write_example(example: Example, directory: Path) -> Path:
@@ -151,16 +147,3 @@ def write_example(example: Example, directory: Path) -> Path:
     text = tomli_w.dumps({**document, "protocol": protocol})
     path.write_text(f"# {example.trial.sentence}\n{text}", encoding="utf-8")
     return path
-
-
-def _drawn(protocol: str, origin: Origin) -> Document:
-    return draw(find_protocol(protocol), **origin._asdict())
-
-
-def _tried(document: Document) -> Trial:
-    trial = attempt(document)
-    if trial is None:
-        raise AssertionError(
-            f"{document['name']}: no correct protocol promises to survive what was drawn"
-        )
-    return trial

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from testbed.check import Event
 from testbed.protocols import Protocol, Transition
 
+IN_A_ROW = 3
+
 
 def reached(protocol: type[Protocol], events: Mapping[int, Sequence[Event]]) -> set[Transition]:
     """The rows of a protocol's table that the logs of a run show."""
@@ -22,6 +24,15 @@ def reached(protocol: type[Protocol], events: Mapping[int, Sequence[Event]]) -> 
         for e in log
         if e.facts and {"state", "next"} <= e.facts.keys()
     )
+
+
+def sequences(events: Mapping[int, Sequence[Event]]) -> frozenset[tuple[str, ...]]:
+    """What processes did in a row, ``IN_A_ROW`` things at a time: change states, send, deliver."""
+    found: set[tuple[str, ...]] = set()
+    for log in events.values():
+        done = [f"{e.event} {(e.facts or {}).get('state', '')}" for e in log]
+        found.update(zip(*(done[first:] for first in range(IN_A_ROW)), strict=False))
+    return frozenset(found)
 
 
 def states(rows: Iterable[Transition]) -> list[str]:

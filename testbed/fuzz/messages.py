@@ -15,6 +15,7 @@ import random
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from testbed.fuzz.elements import SPAN_MS, Members, rounded
 from testbed.protocols import Protocol
@@ -48,6 +49,36 @@ def script_among(
     """As many messages, sent at such times, many of them by these processes and to some of them."""
     writer = _Writer(nodes, {}, rng.random() < 0.8, rng.choice(STYLES), rng, list(actors))
     return writer.write(most, when)
+
+
+def stream(
+    sender: int, answerers: Sequence[int], most: int, when: Callable[[], float]
+) -> list[ScriptedMessage]:
+    """Messages of one process to all, sent at such times, and the answers of a few to each."""
+    messages: list[ScriptedMessage] = []
+    for _ in range(most):
+        number = len(messages)
+        messages.append({"node": sender, "at_ms": rounded(when())})
+        messages += [{"node": node, "answers": number} for node in answerers]
+    return messages
+
+
+def triangles(
+    far: Sequence[int], nodes: int, most: int, when: Callable[[], float], rng: random.Random
+) -> list[ScriptedMessage]:
+    """Messages to some processes and to another one, and what that one causes, to the same ones.
+
+    The last may be sent by a third process: it must not come before the first.
+    """
+    messages: list[ScriptedMessage] = []
+    while len(messages) < most:
+        first, *rest = rng.sample(range(nodes), min(nodes, rng.randint(2, 3)))
+        to = sorted({*far, *rest[:1]})
+        messages.append({"node": first, "at_ms": rounded(when()), "to": to})
+        for node, following in zip_longest(rest, rest[1:]):
+            to = sorted(far) if following is None else [following]
+            messages.append({"node": node, "answers": len(messages) - 1, "to": to})
+    return messages
 
 
 @dataclass

@@ -11,8 +11,9 @@ from testbed.engines.simulate.engine import RunEnded, Simulation
 from testbed.errors import UserError
 from testbed.experiment import Scenario
 from testbed.faults import Crash
-from testbed.fuzz.coverage import reached
+from testbed.fuzz.coverage import reached, sequences
 from testbed.fuzz.elements import Document
+from testbed.fuzz.mutants import Moment, moments
 from testbed.fuzz.profiles import Profile, profile_of
 from testbed.fuzz.profiles.plain import resolved
 from testbed.node.log import Log
@@ -49,6 +50,8 @@ class Trial(NamedTuple):
     faults: int
     reached: frozenset[Transition] = frozenset()  # of the protocol's table of states
     triggered: tuple[Triggered, ...] = ()
+    moments: tuple[Moment, ...] = ()  # from which mutants are made
+    sequences: frozenset[tuple[str, ...]] = frozenset()
 
 
 class MemoryLog(Log):
@@ -129,9 +132,12 @@ def _attempt(scenario: Scenario, profile: Profile) -> Trial:
     if wrong is None and repair_ms is not None:
         wrong, sentence = _unrepaired(repair_ms, simulation, log.events)
     rows = frozenset(reached(experiment.protocol, log.events))
-    faults = len(experiment.faults)
-    triggered = _triggered(simulation)
-    return Trial(wrong, sentence, verdict.messages, verdict.deliveries, faults, rows, triggered)
+    return Trial(
+        *(wrong, sentence, verdict.messages, verdict.deliveries, len(experiment.faults), rows),
+        triggered=_triggered(simulation),
+        moments=moments(log.events) if profile.mutants else (),
+        sequences=sequences(log.events) if profile.mutants else frozenset(),
+    )
 
 
 def _end_when_done(simulation: Simulation, events: Mapping[int, list[Event]]) -> None:

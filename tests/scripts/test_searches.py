@@ -117,7 +117,7 @@ def len_of(piece: int) -> int:
 
 
 def test_a_tally_is_the_same_after_it_was_written() -> None:
-    tally = Tally("daisy", 3, 40, 200, 5, {Origin(2, True, "flushing"): "gap"})
+    tally = Tally("daisy", 3, 7, 40, 200, 5, {Origin(2, True, "flushing"): "gap"})
     tally.coverage.update(tally.table[:3])
     assert fuzz_long.from_json(json.loads(json.dumps(fuzz_long.to_json(tally)))) == tally
 
@@ -150,8 +150,8 @@ def test_many_seeds_end_in_one_table(
     assert fuzz_long.main()
     told = capsys.readouterr().out
     rows = {row.split()[0]: row.split()[1:] for row in told.splitlines()[-3:]}
-    assert rows["timestamp"][:5] == ["mostly", "small", "6", "0", "0"]
-    assert int(rows[MUTANT][4]) > 0
+    assert rows["timestamp"][:6] == ["mostly", "small", "6", "6", "0", "0"]
+    assert int(rows[MUTANT][5]) > 0
     assert fuzz_long.main()  # what is known is told again
     assert capsys.readouterr().out == told
 

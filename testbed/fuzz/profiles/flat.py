@@ -2,7 +2,7 @@
 
 import random
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from typing_extensions import override
 
@@ -17,7 +17,9 @@ TIMING = [field.name for field in fields(Flat.Settings)]
 
 
 class FlatProfile(MembersProfile):
-    """Draws as for the daisy, without what only groups of servers have."""
+    """Draws as for the daisy, without what only groups of servers have; the daisy's mutants do."""
+
+    mutants: ClassVar[int] = 0
 
     @override
     def fitting(self, network: Network, variant: Table, rng: random.Random) -> Table:

@@ -66,15 +66,15 @@ from testbed.protocols.daisy.tree import LEVEL, daisy
 from testbed.workloads.script import ScriptedMessage
 
 HEARTBEATS_MS = (10.0, 20.0)
-DELAYS_MS: tuple[Any, ...] = (0.0, 1.0, [0.0, 1.0], [0.0, 5.0])
-RATES_MBIT: tuple[Any, ...] = (10.0, 1000.0, [10.0, 100.0])
+DELAYS_MS: tuple[Any, ...] = (0.0, 1.0, [0.0, 1.0], [0.0, 5.0], [0.0, 5.0])
+RATES_MBIT: tuple[Any, ...] = (10.0, 10.0, 1000.0, [10.0, 100.0])
 LEAST_MESSAGES, MOST_MESSAGES = 8, 120
 DENSITIES = (0.3, 0.7, 1.0)  # messages a heartbeat
 REDRAWS = 12  # of what is beyond the limits, before some faults are left out
 CHANNEL_RETRIES = 100  # longer than any fault lasts
 DEFAULT: Table = {"safe": True, "early": False, "inside": "all"}
 VARIANTS: tuple[Table, ...] = (
-    *[DEFAULT] * 6,
+    *[DEFAULT] * 9,
     DEFAULT | {"safe": False, "early": True},
     DEFAULT | {"inside": "server"},
     DEFAULT | {"inside": "recipients", "resilience": 1},
@@ -86,7 +86,8 @@ class MembersProfile(Profile):
     """Draws settings, messages and faults for the daisy, mostly with several groups."""
 
     least: ClassVar[tuple[int, ...]] = (2, 3, 4)
-    sizes: ClassVar[tuple[int, ...]] = (5,) * 8 + (6,) * 6 + (8,) * 4 + (16, 32)
+    sizes: ClassVar[tuple[int, ...]] = (5,) * 8 + (6,) * 6 + (8,) * 5 + (32,)
+    mutants: ClassVar[int] = 8
 
     @override
     def reliable(self, rng: random.Random) -> bool:

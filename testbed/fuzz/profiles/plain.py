@@ -52,6 +52,8 @@ class Profile:
     """How many processes there are at least; one of these."""
     sizes: ClassVar[tuple[int, ...]] = elements.SIZES
     """How many there are at most; one of these."""
+    mutants: ClassVar[int] = 0
+    """How many mutants of a small experiment are tried."""
 
     def __init__(self, protocol: type[Protocol]) -> None:
         self.protocol = protocol

@@ -35,7 +35,7 @@ MOST_PERIODS = 5  # faults other than light loss and crashes
 SCENES = ("mixed",) * 2 + ("heal",) * 4 + ("rejoin",) * 3 + ("aimed",)
 MOST_MOMENTS = 3
 MOST_LEAVES = 5
-RETURNS = (1, 4, 8)  # how often somebody is cut off and back
+RETURNS = (1, 2, 4)  # how often somebody is cut off and back
 
 
 @dataclass(frozen=True)
