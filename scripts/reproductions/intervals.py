@@ -5,7 +5,7 @@ it compares is on its side, and does not if it is on the other; else the measure
 """
 
 from collections.abc import Mapping, Sequence
-from math import inf, sqrt
+from math import sqrt
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -41,10 +41,19 @@ class Interval(NamedTuple):
             return True
         return False if self.high < low or high < self.low else None
 
+    def above(self, number: float) -> bool | None:
+        """Whether all of it is above a number; None if only a part is."""
+        return True if self.low > number else None if self.high > number else False
+
 
 def all_of(answers: Sequence[bool | None]) -> bool | None:
     """No, if one is no; unclear, if one is unclear; else yes."""
     return False if False in answers else None if None in answers else True
+
+
+def any_of(answers: Sequence[bool | None]) -> bool | None:
+    """Yes, if one is yes; unclear, if one is unclear; else no."""
+    return True if True in answers else None if None in answers else False
 
 
 def shown(values: Sequence[float]) -> str:
@@ -63,7 +72,7 @@ def less(found: Mapping[Key, Any], figure: str, one: Key, *others: Key) -> bool 
     """Whether a figure of one point is less than those of others."""
     values = [getattr(found[point], figure) for point in (one, *others)]
     ahead = ([y - x for x, y in zip(values[0], more, strict=True)] for more in values[1:])
-    return all_of([Interval.of(each).within(0, inf) for each in ahead])
+    return all_of([Interval.of(each).above(0) for each in ahead])
 
 
 @curried

@@ -97,6 +97,8 @@ def test_an_interval_is_student_s() -> None:
     assert Interval(2, 3).within(1, 4) is True
     assert Interval(2, 3).within(4, 5) is False
     assert Interval(2, 3).within(2.5, 5) is None
+    assert [Interval(2, 3).above(x) for x in (1, 2, 2.5, 3)] == [True, None, None, False]
+    assert Interval(0, 0).above(0) is False  # what is the same is not less
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,18 @@ SCHEMES: dict[str, dict[str, Any]] = {
     R4: {"recovery": "any", "recovery_targets": 4},
 }
 FIG4, FIG5, HEAVY, FAILED = "Fig. 4", "Fig. 5", "20 % loss", "Theorem 5.2"
-PARTS = {"fig4": FIG4, "fig5": FIG5, "loss": HEAVY, "bounds": FAILED}
+FIG5C, COVERAGE = "Fig. 5 c", "coverage"
+PARTS = {
+    "fig4": FIG4, "fig5": FIG5, "fig5c": FIG5C, "loss": HEAVY, "bounds": FAILED, "coverage": COVERAGE,
+}  # fmt: skip
 TARGETS = (1, 2, 4, 8)  # the k of Theorem 5.2
+KEEP, BALLS, ONCE = "keep", "balls", "once"
+HOPWISE, TIMED = "hops", "rounds"  # what the age of an event is
+AGES = {HOPWISE: "ages are hops", TIMED: "ages are times"}
+PACKETS, HOSTS = "single messages fail", "hosts fail for a round"
+FEW_LOADS = (0.05, 0.1, 0.2, 0.5)  # of Fig. 5 c
+TRIED = 300  # events of a run of Fig. 5 c: 1,000 recoveries and more in ten, if events are lost
+COVERED = {125: 16, 250: 8, 1000: 2}  # processes, and rounds in which one event each is multicast
 
 
 class Point(NamedTuple):
@@ -45,17 +55,24 @@ class Point(NamedTuple):
     x: float
 
 
-class Measured(NamedTuple):
-    """The means of one point over its seeds."""
+Seeds = tuple[float, ...]  # one number for each seed
 
-    throughput: float  # deliveries of a process in a second
-    latency_ms: float
-    latency: float  # rounds
-    message: float  # bytes of a gossip message
-    failed: float  # per cent of what gossip messages carried
-    lost: float  # per cent of the deliveries that were due
-    attempts: float
-    success: float  # per cent of the attempts; not a number without any
+
+class Measured(NamedTuple):
+    """The figures of one point."""
+
+    throughput: Seeds  # deliveries of a process in a second, if as many are sent as expected
+    latency_ms: Seeds
+    latency: Seeds  # rounds
+    message: Seeds  # bytes of a gossip message
+    failed: Seeds  # per cent of what gossip messages carried
+    lost: Seeds  # per cent of the deliveries that were due
+    tried: Seeds  # recoveries
+    attempts: Seeds  # … a round
+    success: Seeds  # per cent of the recoveries; not a number without any
+    load: Seeds  # of the busiest process, times the mean
+    copies: Seeds  # of an event that are sent
+    missed: Seeds  # per cent of the processes that gossip does not bring an event to
 
 
 Found = dict[Point, Measured]
@@ -68,6 +85,23 @@ def all_points(sizes: Iterable[tuple[str, int]]) -> Iterable[Point]:
     yield from (Point(FIG5, scheme, p) for scheme in SCHEMES for p in LOADS)
     yield from (Point(HEAVY, scheme, p) for scheme in (NONE, R1, R4) for p in LOADS)
     yield from (Point(FAILED, R4, k) for k in TARGETS)
+    yield from (Point(FIG5C, curve, p) for curve in RECOVERIES for p in FEW_LOADS)
+    for n in COVERED:
+        few = SPREADINGS if n <= REACHED else [c for c in SPREADINGS if c.startswith(KEEP)]
+        yield from (Point(COVERAGE, curve, n) for curve in few)
+
+
+RECOVERIES: dict[str, tuple[str, str, str]] = {
+    f"{scheme}, {rule}, {fails}": (scheme, rule, fails)
+    for rule in (KEEP, ONCE)
+    for fails in (PACKETS, HOSTS)
+    for scheme in (R1, R4)
+}
+SPREADINGS: dict[str, dict[str, str]] = {
+    f"{rule}, {AGES[aging]}": {"forwarding": rule, "aging": aging}
+    for rule in (KEEP, BALLS, ONCE)
+    for aging in AGES
+}
 
 
 def experiment(point: Point, seed: int, rounds: int, tuned: Tuned) -> Experiment:
@@ -76,6 +110,10 @@ def experiment(point: Point, seed: int, rounds: int, tuned: Tuned) -> Experiment
     if part == FIG4:
         hops = hops_for(max(nodes for _, nodes in tuned))
         return gossip(int(x), curve, tuned[curve, int(x)], rounds, seed, hops)
+    if part == COVERAGE:
+        return spreading(int(x), curve, seed)
+    if part == FIG5C:
+        return recovering(curve, x, seed)
     per_round = LOADS[-1] if part == FAILED else x
     document = read_document(FILE)
     nodes = document["topology"]["nodes"]
@@ -89,6 +127,39 @@ def experiment(point: Point, seed: int, rounds: int, tuned: Tuned) -> Experiment
         rng, p_f = random.Random(seed), x / (2 * nodes)
         failed = [node for node in range(1, nodes) if rng.random() < p_f]  # not the star's centre
         document["fault"] = [{"kind": "crash", "node": node} for node in failed]
+    return parse(document, FILE)[0]
+
+
+def spreading(nodes: int, curve: str, seed: int) -> Experiment:
+    """A run of gossip alone, one event a round, where nothing fails."""
+    document = read_document(FILE)
+    document |= {"seed": seed, "topology": {"model": "star", "nodes": nodes}}
+    document["links"] |= {"bandwidth_mbit": 1000, "loss": 0.0}
+    document["protocol"] = {
+        "name": "cluster", "coordinators": 1, **SCHEMES[PLAIN], **SPREADINGS[curve],
+    }  # fmt: skip
+    rounds = COVERED[nodes]
+    document["workload"] |= {"senders": 1, "per_round": 1.0, "duration_ms": rounds * ROUND_MS}
+    document["workload"]["settle_ms"] = 3 * HOPS * ROUND_MS
+    return parse(document, FILE)[0]
+
+
+def recovering(curve: str, per_round: float, seed: int) -> Experiment:
+    """A run of Fig. 5 c: some hundred events, however long that takes.
+
+    The host of a star whose link is down for a round sends and receives nothing in that round.
+    """
+    scheme, rule, fails = RECOVERIES[curve]
+    document = read_document(FILE)
+    nodes = document["topology"]["nodes"]
+    document |= {"seed": seed, "protocol": {"name": "cluster", **SCHEMES[scheme]}}
+    document["protocol"] |= {"forwarding": rule, "events_per_round": nodes * per_round}
+    if fails == HOSTS:
+        document["links"]["loss"] = 0.0
+        often = FAILING / 2 * (nodes - 1) / (ROUND_MS / 1e3)  # a message has two ends
+        document["fault"] = [{"kind": "link-down", "per_s": often, "for_ms": ROUND_MS}]
+    duration = TRIED / nodes / per_round * ROUND_MS
+    document["workload"] |= {"per_round": per_round, "duration_ms": duration}
     return parse(document, FILE)[0]
 
 
@@ -139,8 +210,8 @@ def tuned_round(where: tuple[str, int], hops: int) -> float:
     """The length of rounds, in ms, with which 99.8 % of the messages arrive within a round."""
     label, nodes = where
     length = 40.0
-    for _ in range(5):  # a shorter round makes more load, which makes messages slower
-        length = math.sqrt(length * slowest(gossip(nodes, label, length, 10, 1, hops)))
+    for seed in range(1, 6):  # a shorter round makes more load, which makes messages slower
+        length = math.sqrt(length * slowest(gossip(nodes, label, length, 10, seed, hops)))
     return round(length, 3)
 
 
@@ -164,14 +235,19 @@ def slowest(point: Experiment) -> float:
     return float(np.percentile(took, 100 * (1 - FAILING))) / 1e6
 
 
-def absent(nodes: int, per_round: float, hops: int, share: float) -> tuple[float, float]:
-    """Theorem 5.1: the paper's npT, and how often an event was not in a buffer.
+def expected_events(per_round: float, hops: int) -> float:
+    """Theorem 5.1: the paper's npT, with timeouts of a round less than an event spreads."""
+    return per_round * (2 * hops + 2 * max(1, hops - 1))
+
+
+def absent(seed: int, nodes: int, per_round: float, hops: int, share: float) -> float:
+    """Theorem 5.1: how often an event was not in a buffer.
 
     All buffers are searched when an event is T rounds old; their size is a share of 2npT.
     """
     timeout = max(1, hops - 1)
     rounds = 2 * hops + 2 * timeout
-    expected = per_round * rounds
+    expected = expected_events(per_round, hops)
     document = read_document(FILE)
     document["topology"]["nodes"] = nodes
     document["links"]["loss"] = 0.0
@@ -182,8 +258,8 @@ def absent(nodes: int, per_round: float, hops: int, share: float) -> tuple[float
         "time_to_recover": timeout,
         "recovery_buffer": max(1, round(2 * expected * share)),
     }
-    document["workload"] |= {"per_round": per_round / nodes, "duration_ms": 500 * ROUND_MS}
-    point = parse({**document, "seed": 1}, FILE)[0]
+    document["workload"] |= {"per_round": per_round / nodes, "duration_ms": 50 * ROUND_MS}
+    point = parse({**document, "seed": seed}, FILE)[0]
     scenario = Scenario.of(point)
     simulation = Simulation(scenario, NoLog())
     missing: list[int] = []
@@ -198,35 +274,38 @@ def absent(nodes: int, per_round: float, hops: int, share: float) -> tuple[float
         later = sending.at + round(rounds * ROUND_MS * 1e6)
         simulation.network.scheduler.call_at(later, partial(look, eid))
     simulation.run(lambda stage, done, of: None)
-    return expected, fmean(missing)
+    return fmean(missing)
 
 
-def measured(row: Row, point: Experiment) -> Measured:
-    """The figures of one run."""
-    nodes, seconds = row["nodes"], point.workload.duration_ms / 1e3
-    due = row["multicasts"] * nodes
-    attempts = row.get("recovery_attempts", 0)
-    return Measured(
-        throughput=row["deliveries"] / nodes / seconds,
-        latency_ms=row["delay_ms_mean"],
-        latency=row["delay_ms_mean"] / point.settings.round_ms,
-        message=row["gossip_bytes"] / row["gossip_messages"],
-        failed=100 * (1 - row["events_received"] / row["gossip_events"]),
-        lost=100 * (1 - row["deliveries"] / due),
-        attempts=attempts,
-        success=100 * row.get("recovered", 0) / attempts if attempts else math.nan,
+def measured(runs: list[tuple[Experiment, Row]]) -> Measured:
+    """The figures of a point's runs."""
+    return Measured(*zip(*(_of_run(*run) for run in runs), strict=True))
+
+
+def _of_run(point: Experiment, row: Row) -> tuple[float, ...]:
+    workload: Any = point.workload
+    nodes, rounds = row["nodes"], workload.duration_ms / workload.round_ms
+    expected = workload.per_round * (workload.senders or nodes) * rounds
+    new = row["events_received"] - row["duplicates"]
+    share, tried = row["deliveries"] / (row["multicasts"] * nodes), row.get("recovery_attempts", 0)
+    return (
+        share * expected / (workload.duration_ms / 1e3),
+        row["delay_ms_mean"],
+        row["delay_ms_mean"] / point.settings.round_ms,
+        row["gossip_bytes"] / row["gossip_messages"],
+        100 * (1 - row["events_received"] / row["gossip_events"]),
+        100 * (1 - share),
+        tried,
+        tried / rounds,
+        100 * row.get("recovered", 0) / tried if tried else math.nan,
+        row["busiest_load"],
+        row["gossip_events"] / row["multicasts"],
+        100 * (1 - (1 + new / row["multicasts"]) / nodes),
     )
 
 
-def averaged(runs: list[Measured]) -> Measured:
-    """The means over seeds; that of success over the runs with attempts."""
-    columns = (np.array(column) for column in zip(*runs, strict=True))
-    known = (column[~np.isnan(column)] for column in columns)
-    return Measured(*(float(column.mean()) if len(column) else math.nan for column in known))
-
-
-def curve(found: Found, part: str, label: str, key: str) -> tuple[list[float], list[float]]:
-    """The places at which a curve was measured, and the values there."""
+def curve(found: Found, part: str, label: str, key: str) -> tuple[list[float], list[Seeds]]:
+    """The places at which a curve was measured, and the values of all seeds there."""
     places = sorted(point.x for point in found if (point.part, point.curve) == (part, label))
     if not places:
         raise KeyError(f"{part}, {label}")
