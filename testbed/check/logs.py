@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from testbed.check.tickets import Claim, Stamp, read_claim, read_stamp
+from testbed.errors import read_text
 from testbed.progress import Tick
 
 Name = tuple[int, int]
@@ -225,7 +226,7 @@ def logs_in_memory(nodes: Iterable[int], events: Mapping[int, Sequence[Event]]) 
 def read_nodes(path: Path) -> list[int]:
     """The nodes that ``network.json`` lists."""
     try:
-        nodes = [node["id"] for node in json.loads(path.read_bytes())["nodes"]]
+        nodes = [node["id"] for node in json.loads(read_text(path))["nodes"]]
     except (KeyError, TypeError, ValueError, RecursionError):
         raise ValueError(f"{path}: not an object with a list of nodes, each with an id") from None
     if not all(type(node) is int for node in nodes):

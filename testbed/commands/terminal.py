@@ -11,12 +11,15 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 from rich.table import Table
 
 SECONDS_BEFORE_BAR = 2.0
+NARROWEST, USUAL = 20, 80  # columns of a terminal
 WIDTH = 140  # of a table that goes to a file
 
 
 def console(wide: bool = False) -> Console:
     """Standard output for people; a ``wide`` table that goes to a file is not cut at its end."""
     out = Console(highlight=False)
+    if out.width < NARROWEST:  # COLUMNS=0, for one, which would show nothing
+        out.width = USUAL
     if wide and not out.is_terminal:
         out.width = WIDTH
     return out

@@ -1,0 +1,162 @@
+"""Signals at random moments of commands: nothing is left running, and every run's status is true."""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import tomli_w
+
+from scripts.hostility.cases import SMALL
+from testbed.runs.directory import RunDirectory
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+PATIENCE_S = 120.0  # for a command to end, and for what it started to follow it
+LARGER = SMALL | {
+    "topology": {"model": "ring", "nodes": 16},
+    "workload": {"model": "steady", "senders": 16, "interval_ms": 1.0, "duration_ms": 200},
+}
+FILES = {
+    "small.toml": SMALL,
+    "larger.toml": LARGER,
+    "sweep.toml": LARGER | {"seed": [1, 2, 3, 4]},
+}
+COMMANDS = {  # what is interrupted
+    "simulate": "run larger.toml --no-digest",
+    "virtual": "run small.toml --engine virtual --no-digest",
+    "sweep": "sweep sweep.toml",
+    "digest": "digest runs/small/latest",
+    "fuzz": "fuzz --protocol overlay --seeds 200",
+}
+PREPARED = {"digest": "run small.toml --no-digest"}
+RESUMED = ("sweep", "digest")  # what can be called again, and then succeeds
+
+
+@dataclass(frozen=True)
+class Shot:
+    """A command, a signal, and the fraction of the command's time at which it comes."""
+
+    command: str
+    number: signal.Signals
+    moment: float
+
+    def __str__(self) -> str:
+        return f"{self.command}, {self.number.name} at {self.moment:.0%}"
+
+
+def shots(commands: list[str], moments: int, seed: int) -> Iterator[Shot]:
+    """So many moments of each command, the signals in turn."""
+    rng = random.Random(seed)
+    for command in commands:
+        for index in range(moments):
+            yield Shot(command, SIGNALS[index % len(SIGNALS)], rng.random())
+
+
+class Range:
+    """Where shots are tried, each in a directory of its own; how long commands take is measured."""
+
+    def __init__(self) -> None:
+        self._lasts: dict[str, float] = {}
+
+    def fire(self, shot: Shot) -> str | None:
+        """What was wrong, or None."""
+        if shot.command not in self._lasts:
+            begun = time.monotonic()
+            if wrong := self._fire(shot.command, None, 0.0):
+                return f"without a signal: {wrong}"
+            self._lasts[shot.command] = time.monotonic() - begun
+        return self._fire(shot.command, shot.number, shot.moment * self._lasts[shot.command])
+
+    def _fire(self, name: str, number: signal.Signals | None, after: float) -> str | None:
+        with tempfile.TemporaryDirectory(prefix="signals-") as top:
+            place = Path(top)
+            (place / "tmp").mkdir()
+            for file, document in FILES.items():
+                (place / file).write_text(tomli_w.dumps(document))
+            if name in PREPARED:
+                _started(PREPARED[name], place).wait(PATIENCE_S)
+            process = _started(COMMANDS[name], place)
+            if number is not None:
+                time.sleep(after)
+                process.send_signal(number)
+            wrong = _ended(process, number) or _left(process.pid, place, number) or _states(place)
+            if not wrong and number is not None and name in RESUMED:
+                again = _started(COMMANDS[name], place)
+                wrong = _ended(again, None)
+            return wrong
+
+
+def _started(words: str, place: Path) -> subprocess.Popen[bytes]:
+    with (place / "said").open("wb") as said:
+        return subprocess.Popen(
+            [sys.executable, "-m", "testbed", *words.split()],
+            cwd=place,
+            env=os.environ | {"TMPDIR": str(place / "tmp")},
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+            start_new_session=True,
+        )
+
+
+def _ended(process: subprocess.Popen[bytes], number: signal.Signals | None) -> str | None:
+    """Whether it ends, and with a status that says why."""
+    try:
+        status = process.wait(PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        return f"it had not ended after {PATIENCE_S:.0f} s"
+    expected = {0} if number is None else {0, -number, 128 + number}
+    return None if status in expected else f"status {status}"
+
+
+def _left(session: int, place: Path, number: signal.Signals | None) -> str | None:
+    """Whether anything that was started lives on, or temporary files are left."""
+    until = time.monotonic() + PATIENCE_S
+    while members := _members(session):
+        if time.monotonic() > until:
+            for pid in members:
+                os.kill(pid, signal.SIGKILL)
+            return f"{len(members)} processes are left: {', '.join(members.values())}"
+        time.sleep(0.1)
+    said = (place / "said").read_text(errors="replace")
+    if "Traceback" in said or "should not happen" in said:
+        return f"a bug: {said.strip().splitlines()[-1]}"
+    left = [] if number is signal.SIGKILL else sorted(os.listdir(place / "tmp"))
+    return f"temporary files are left: {', '.join(left)}" if left else None
+
+
+def _members(session: int) -> dict[int, str]:
+    """The living processes of a session, by what they are called."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                name, rest = (entry / "stat").read_text().rsplit(")", 1)
+            except OSError:
+                continue
+            state, _, _, its, *_ = rest.split()
+            if int(its) == session and state != "Z":
+                found[int(entry.name)] = name.partition("(")[2]
+    return found
+
+
+def _states(place: Path) -> str | None:
+    """Whether every run says what it is: none is running any more."""
+    manifests = (place / "runs").rglob("manifest.json")
+    states = {str(file.parent.name): RunDirectory(file.parent).status for file in manifests}
+    running = [name for name, status in states.items() if status == "running"]
+    return f"said to be running: {', '.join(running)}" if running else None
+
+
+def runnable(command: str) -> bool:
+    """Whether this machine has what a command needs."""
+    return command != "digest" or shutil.which("java") is not None

@@ -1,0 +1,85 @@
+"""Hostile input: a sample of the corpus, of files drawn from the schema, and of signals."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from scripts.hostility import __main__ as command
+from scripts.hostility.cases import Bench, Case, Outcome, read_corpus
+from scripts.hostility.files import try_files
+from scripts.hostility.signals import COMMANDS, SIGNALS, Range, Shot, shots
+
+CORPUS = read_corpus()
+SLOW = ("digest", "report", "fuzz", "shell")
+EVERY = 9
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[Bench]:
+    made = Bench()
+    yield made
+    made.close()
+
+
+def test_the_corpus_is_large_and_its_cases_are_different() -> None:
+    assert len(CORPUS) >= 600
+    assert len(set(map(repr, CORPUS))) == len(CORPUS)
+    assert {word for case in CORPUS for word in case.words} >= {"run", "check", "digest", "report"}
+
+
+def test_a_sample_of_the_corpus_comes_to_what_it_must(bench: Bench) -> None:
+    quick = [case for case in CORPUS if not set(case.words) & set(SLOW)]
+    wrong = [(case.name, bench.attempt(case).wrong) for case in quick[::EVERY]]
+    assert len(wrong) > 60
+    assert not [case for case in wrong if case[1]]
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "wrong"),
+    [
+        (2, "testbed: no nodes here", None),
+        (1, "testbed: no nodes here", "status 1 instead of 2: testbed: no nodes here"),
+        (2, "testbed: no", "does not say 'nodes': testbed: no"),
+        (2, "Traceback\nnodes", "a bug: nodes"),
+        (-9, "", "ended by signal 9 after 1 s, having said: nothing"),
+    ],
+)
+def test_an_outcome_says_what_is_wrong(status: int, said: str, wrong: str | None) -> None:
+    assert Outcome(Case("a case", ("run",), 2, "nodes"), status, said, 1.0).wrong == wrong
+
+
+def test_files_drawn_from_the_schema_are_run_or_refused() -> None:
+    came, tracebacks = try_files(250)
+    assert not tracebacks
+    assert came["run"] > 10
+    assert came["refused"] > 100
+
+
+def test_a_traceback_is_found_and_shown_with_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scripts.hostility.files.attempt", lambda document: document["missing"])
+    _, tracebacks = try_files(5)
+    ((where, file),) = tracebacks.items()
+    assert where.startswith("KeyError: 'missing'")
+    assert 'name = "drawn"' in file
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_leaves_nothing_behind(number: object) -> None:
+    (shot,) = (s for s in shots(["simulate"], len(SIGNALS), 1) if s.number == number)
+    assert Range().fire(shot) is None
+
+
+def test_what_a_signal_leaves_behind_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scripts.hostility.signals._states", lambda place: "a run lives on")
+    monkeypatch.setitem(COMMANDS, "simulate", "run small.toml --no-digest")
+    told = Range().fire(Shot("simulate", SIGNALS[0], 0.5))
+    assert told == "without a signal: a run lives on"
+
+
+def test_the_script_counts_what_is_wrong(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["hostile", "--only", "corpus", "--match", "seed = "])
+    monkeypatch.setattr(command, "read_corpus", lambda: [Case("seed = 1", ("protocols",), 1)])
+    assert command.main() == 1
+    assert "corpus: 1 cases, 1 wrong" in capsys.readouterr().out
