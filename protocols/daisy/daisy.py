@@ -257,7 +257,7 @@ class Daisy(Hierarchy):
             way = ByOrigin
         group = Group(number, me, self.timing, candidates, way, view, now, others)
         if level == 0:
-            group.gather = self.gather
+            group.gather, group.is_known_above = self.gather, self.is_known_above
             group.is_needed_elsewhere = self.is_needed_above
         if self.levels is not None:
             group.belongs = partial(self.levels.belongs, level)
@@ -319,7 +319,8 @@ class Daisy(Hierarchy):
         local, about = self.local, self.local.view
         if isinstance(message, Expelled):
             self.goodbyes.pop(message.group, None)
-            if message.group < LEVEL and (about is None or sender in about.processes):
+            astray = local.admission.astray() if about is None else sender in about.processes
+            if message.group < LEVEL and astray:
                 yield from local.admission.redirect(message.group, sender, now)
         elif message.group < LEVEL and not local.seeking and about and sender in about.away:
             # its group was merged with this one while it was away

@@ -140,7 +140,7 @@ class Hierarchy(Protocol):
         for level, group in enumerate(self.groups):
             if group.view is not None and group.view.id != self.noted[level]:
                 self._renew(level, group.view.id)
-        if self.local.waits and (recorded := self._recorded(now)) is not None:
+        if self.local.waits and (recorded := self.gather(self.me, now)) is not None:
             yield from self.translate(0, self.local.resume(recorded, now), now)
         while self.outbox and self.local.open:
             self.time += 1
@@ -171,10 +171,11 @@ class Hierarchy(Protocol):
         for level, group in enumerate(self.groups):
             last = level + 1 == len(self.groups)
             if not group.is_server and not last:
-                left = self._left(group)
+                left = frozenset({self.me}) if group.out else frozenset()
                 for above in self.groups[level + 1 :]:
                     yield from self._farewell(above, left, now)
                 self.cut(level + 1)
+                group.given = frozenset()
                 return
             if not group.is_server or level + 1 == len(self.path) or group.view is None:
                 continue
@@ -217,11 +218,6 @@ class Hierarchy(Protocol):
             others = () if view is None else (m for m in view.members if m.process != self.me)
             group.given = group.given.difference(*(m.roster for m in others))
         return self.roster(level) | group.given
-
-    def _left(self, group: Group) -> frozenset[int]:
-        """This process, if it was the last of its group and has left."""
-        last = group.out and group.view is not None and group.view.processes == (self.me,)
-        return frozenset({self.me}) if last else frozenset()
 
     def _farewell(self, group: Group, left: frozenset[int], now: int) -> Effects:
         peers = () if group.view is None else group.view.processes
@@ -278,12 +274,14 @@ class Hierarchy(Protocol):
             group.reporting.learn_above(view.processes, now)
             group.detector.learn_outside(outside, now)
 
-    def _recorded(self, now: int) -> list[Cast] | None:
-        """What is in transit from above to the local group; nothing, if that is the only group."""
-        return [] if len(self.path) == 1 else self.gather(self.me, now)
+    def is_known_above(self, process: int) -> bool:
+        """Whether somebody above answers for a process."""
+        return len(self.groups) > 1 and process in self.roster(1)
 
     def gather(self, process: int, now: int) -> list[Cast] | None:
         """What is in transit from above to the local group, or to a process that joins it."""
+        if len(self.path) == 1:
+            return []
         if not self.local.is_server or len(self.groups) < 2:
             return None
         above, roster = self.groups[1], self.roster(0) | {process}
@@ -292,5 +290,6 @@ class Hierarchy(Protocol):
         if not above.casting.complete():
             return None
         kept = (*above.kept.archived(), *above.history.values())
-        casts = (self.known_above(0, cast) for cast in kept)
+        unknown = roster - self.roster(1)
+        casts = (cast.without(unknown) for cast in kept)
         return [c for c in casts if c.is_for(roster) and above.is_everywhere(c.id)]

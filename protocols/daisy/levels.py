@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..base import Effects, Send, Transition
-from ..groups.messages import OUTSIDE, Expelled, Join
+from ..groups.messages import OUTSIDE, RETURNED, Expelled, Join
 from ..groups.view import Member, View, ViewId
 from ..wire import Message
 from .path import Path, Steps
@@ -132,7 +132,8 @@ class Levels:
     def belongs(self, level: int, joiner: Member, how: int) -> bool:
         """Whether a joiner is to be admitted at a level, as far as this process can say."""
         home = self._home(level, joiner)
-        return how != OUTSIDE or (home is not None and home.of == self.daisy.groups[level].number)
+        outside = how in (OUTSIDE, RETURNED)
+        return not outside or (home is not None and home.of == self.daisy.groups[level].number)
 
     def _home(self, level: int, joiner: Member) -> Member | None:
         """Who serves the group that a joiner belongs to, and for whom; None if that is not known."""
@@ -155,7 +156,7 @@ class Levels:
     def guide(self, level: int, join: Join, sender: int) -> Effects:
         """Tell a joiner that belongs to another group so, or pass it on to who knows."""
         group = self.daisy.groups[level]
-        if join.how != OUTSIDE or group.seeking or group.view is None:
+        if join.how not in (OUTSIDE, RETURNED) or group.seeking or group.view is None:
             return
         home = self._home(level, join.member)
         if home is None and sender == join.source and not group.is_server:

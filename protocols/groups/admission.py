@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ..base import Count, Effects, Send
 from .agreed import Reshape
 from .flush import INSTALL
-from .messages import INSIDE, MOVED, OUTSIDE, Expelled, Join, Leave
+from .messages import INSIDE, MOVED, OUTSIDE, RETURNED, Expelled, Join, Leave
 from .succession import Joiner
 from .view import Member, View, ViewId
 
@@ -58,7 +58,7 @@ class Admission:
         """
         group = self.group
         if group.seeking:
-            how = MOVED if self.moved else OUTSIDE
+            how = MOVED if self.moved else OUTSIDE if group.view is None else RETURNED
             asked = {*self.contacts, *self._seekers(now), *self._candidate()}
             peers = tuple(sorted(asked - {group.me.process}))
         else:
@@ -103,6 +103,14 @@ class Admission:
         beside = reshape.processes - {group.me.process}
         self.candidates = (*reshape.contacts, *sorted(beside))
         group.give_up_view()
+
+    def astray(self) -> bool:
+        """Whether nobody of the group that it seeks has answered, and it was not sent there.
+
+        Two groups may take it for one of theirs, if one of them was merged while another part of it
+        was cut off. It stays with the first, or they would take it from each other for ever.
+        """
+        return not self.moved and not self.contacts
 
     def redirect(self, number: int, contact: int, now: int) -> Effects:
         """Seek the group that the former members have joined; they keep what is owed to this one."""

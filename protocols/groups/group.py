@@ -66,10 +66,11 @@ class Group:
         self.leaving = False  # whether the application wants to leave
         self.given: frozenset[int] = frozenset()  # processes that were split off,
         self.given_to, self.given_at = number, now  # the group that they are below now, since when
-        # what the layer above answers: what it keeps for a joiner, who waits for reports of a
-        # message, whether this process should not leave yet, messages that other groups keep, and
-        # whether a joiner is to be admitted here
-        self.gather: Callable[[int, int], list[Cast] | None] = lambda process, now: None
+        # what the layer above answers: what it keeps for a joiner, whether somebody above answers for
+        # a process, who waits for reports of a message, whether this process should not leave yet,
+        # messages that other groups keep, and whether a joiner is to be admitted here
+        self.gather: Callable[[int, int], list[Cast] | None] = lambda process, now: []
+        self.is_known_above: Callable[[int], bool] = lambda process: False
         self.relayers: Callable[[Cast], Collection[int]] = lambda cast: ()
         self.is_needed_elsewhere: Callable[[], bool] = lambda: False
         self.find_elsewhere: Callable[[MessageId], Cast | None] = lambda name: None

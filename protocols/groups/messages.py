@@ -10,8 +10,8 @@ Integers are unsigned, big-endian and of four bytes; the group's number is in th
               set how much all have delivered (m), the number of the members of the group above,
               they, and who is away from other groups; the heartbeat, acknowledgement and stability
               report
-    Join      backing (2), on whose behalf, how (from outside, inside, another group), the number of
-              those in the roster who are away, they, the roster
+    Join      backing (2), on whose behalf, how (from outside, inside, another group, another view),
+              the number of those in the roster who are away, they, the roster
     Leave     whether it takes part no longer, the processes of its roster that leave with it; another
               member will answer for others
     Expelled  view (2) in which the receiver is not
@@ -32,7 +32,7 @@ from typing_extensions import override
 from ..wire import Message, WireError
 from .view import Member, ViewId
 
-OUTSIDE, INSIDE, MOVED = range(3)  # how one joins
+OUTSIDE, INSIDE, MOVED, RETURNED = range(4)  # how one joins
 NO_VIEW = ViewId()
 
 
@@ -221,7 +221,7 @@ class Join(GroupMessage):
     def decode_control(cls, control: bytes, processes: int) -> dict[str, Any]:
         high, low, of, how, count, *ids = words_of(control, 6)
         away, roster = (frozenset(ordered(w, processes)) for w in (ids[:count], ids[count:]))
-        if how > MOVED or len(away) != count or not away <= roster:
+        if how > RETURNED or len(away) != count or not away <= roster:
             raise WireError(f"{how} is no way to join, or some are away who are not in the roster")
         return {
             "backing": high << 32 | low, "of": of, "how": how, "roster": roster, "away": away

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from .messages import INSIDE, MOVED, Leave
+from .messages import INSIDE, MOVED, RETURNED, Leave
 from .view import Member, View
 
 if TYPE_CHECKING:
@@ -58,9 +58,24 @@ class Succession:
         return {m.process for m in self.view.members if any(t.replaces(m) for t in target)}
 
     def newcomers(self, target: Sequence[Member]) -> frozenset[int]:
-        """The processes that nobody in the view answered for, except those from other groups."""
+        """The processes that nobody answered for, in the view or, if they were in others, above.
+
+        Who is away below a joiner has not just come, but may be below another group by now.
+        """
         joiners = [j.member for j in self.joiners.values() if j.how != MOVED]
-        return frozenset().union(*(m.roster for m in target if m in joiners)) - self.view.roster
+        come = frozenset().union(*(m.roster - m.away for m in target if m in joiners))
+        new = come - self.view.roster
+        returned = (p for p, joiner in self.joiners.items() if joiner.how == RETURNED)
+        return new.difference(p for p in returned if self.group.is_known_above(p))
+
+    def is_unknown(self, joiner: Joiner) -> bool:
+        """Whether this group may not have what is in transit to a joiner, but the one above has.
+
+        It comes from another group; or it was in views of this one that did not prevail, and there
+        are others, which it has not heard of, that it is not in.
+        """
+        unknown = not joiner.member.roster <= self.view.roster
+        return joiner.how == MOVED or (joiner.how == RETURNED and unknown)
 
     def target(
         self, alive: list[Member], proposed: Sequence[Member], now: int
@@ -77,7 +92,7 @@ class Succession:
     def _admissible(self, proposed: Sequence[Member], now: int) -> list[Member]:
         """The joiners, without those whom another joiner replaces.
 
-        One from another group needs what is in transit to it from above. Once proposed it stays so:
+        One that is unknown here needs what is in transit to it from above. Once proposed it stays so:
         a view without it would cause a view change above, during which that is not known.
         """
         self._forget_wishes(now)
@@ -86,7 +101,7 @@ class Succession:
             for _, j in sorted(self.joiners.items())
             if self.group.belongs(j.member, j.how)
             and (
-                j.how != MOVED
+                not self.is_unknown(j)
                 or j.member in proposed
                 or self.group.gather(j.member.process, now) is not None
             )

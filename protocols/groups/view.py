@@ -94,10 +94,14 @@ class View:
 def following(
     view: View, id: ViewId, members: Iterable[Member], left: frozenset[int], weak: bool
 ) -> View:
-    """The next view; of previous members that are not in it, those who have not left are absent."""
+    """The next view; of previous members that are not in it, those who have not left are absent.
+
+    A member that stays says itself whom it answers for no longer. One that takes another's place may
+    not know of all for whom that one did: they are absent, until somebody answers for them.
+    """
     members = tuple(members)
-    before = (*view.members, *view.absent)
+    stay = {(m.process, m.of) for m in members}
+    before = (*(m for m in view.members if (m.process, m.of) not in stay), *view.absent)
     covered = frozenset().union(*(m.roster for m in members))
-    present = {m.of for m in members}
-    gone = (m._replace(roster=m.roster - covered - left) for m in before if m.of not in present)
+    gone = (m._replace(roster=m.roster - covered - left) for m in before)
     return View(id, members, tuple(m for m in gone if m.roster), weak)

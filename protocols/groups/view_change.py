@@ -34,7 +34,7 @@ from .agreed import (
     parts_of,
 )
 from .flush import FLUSHED, INSTALL, Fetch, Flush, Missing, Part
-from .messages import MOVED, NO_VIEW, Cast
+from .messages import NO_VIEW, Cast
 from .stability import stream_of
 from .states import PROPOSING
 from .transfer import Assembly, Fetching
@@ -159,10 +159,11 @@ class ViewChange:
             yield from group.admission.be_expelled(now)
 
     def _due(self, proposal: Proposal, now: int) -> list[Cast] | None:
-        """What is in transit to joiners from other groups; None if that is not known now."""
+        """What is in transit to joiners that were unknown here; None if that is not known now."""
         casts: list[Cast] = []
-        for joiner in self.group.succession.joiners.values():
-            if joiner.how == MOVED and joiner.member in proposal.target:
+        next = self.group.succession
+        for joiner in next.joiners.values():
+            if next.is_unknown(joiner) and joiner.member in proposal.target:
                 gathered = self.group.gather(joiner.member.process, now)
                 if gathered is None:
                     return None
@@ -201,8 +202,8 @@ class ViewChange:
             left |= reshape.roster
         names = tuple(MessageId(source, seq) for (source, _), seq in seen.items())
         weak = self._weakens(proposal, now)
-        brought = [m for state in states for m in state.absent if m.process not in left]
-        old = replace(view, absent=(*view.absent, *brought))
+        brought = (m for state in states for m in state.absent if m.process not in left)
+        old = replace(view, absent=tuple(dict.fromkeys((*view.absent, *brought))))
         return Install(following(old, proposal.id, stay, left, weak), names, union, reshape)
 
     # a member's part
@@ -342,7 +343,7 @@ class ViewChange:
             event, view = "split", View(view.id, reshape.members, (), view.weak)
             below = (*view.processes, *sorted(view.roster.difference(view.processes)))
             group.admission.candidates = tuple(p for p in below if p != group.me.process)
-        elif reshape is not None:
+        elif reshape is not None and group.is_server:
             group.given |= reshape.roster
             group.given_to, group.given_at = reshape.number, now
         self.invited = install.invited

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from testbed.protocols import MessageId, Send
+from testbed.protocols import Message, MessageId, Send
 from testbed.protocols.daisy import Daisy
 from testbed.protocols.daisy.hierarchy import BACKING_BITS
 from testbed.protocols.daisy.server_group import ByOrigin
@@ -17,10 +17,10 @@ from testbed.protocols.groups.agreed import Flushed, Install, parts_of
 from testbed.protocols.groups.casting import Casting
 from testbed.protocols.groups.flush import FLUSHED, Flush
 from testbed.protocols.groups.group import Group
-from testbed.protocols.groups.messages import INSIDE, OUTSIDE, Join, Report
+from testbed.protocols.groups.messages import INSIDE, OUTSIDE, Expelled, Join, Report
 from testbed.protocols.groups.view import FIRST, Member, View, ViewId
 from testbed.protocols.groups.view_change import STRONG
-from tests.protocols.daisy.daisies import QUICK, TOP, Daisies
+from tests.protocols.daisy.daisies import QUICK, TOP, Daisies, watch
 from tests.protocols.daisy.experiments import MEGABYTE, Run, crash, experiment, poisson
 from tests.protocols.groups.members import TIMING, members_of
 
@@ -156,6 +156,46 @@ def test_who_crashes_is_owed_what_is_sent_to_it_and_nothing_else_is_kept() -> No
     assert not world.has_history()
     for process in (4, 5, 7):
         assert list(world.group(process).kept.archive) == [(1, 1)]
+
+
+# merges
+
+MERGING = replace(QUICK, group_size=2, merge_below=2)
+
+
+def test_who_moves_to_another_group_is_not_called_back_by_those_who_were_cut_off() -> None:
+    """Else both groups would take it from each other, and it would be a member of none."""
+    world = Daisies(6, seed=2, settings=MERGING)
+    world.run(50)
+    world.part([1])
+    while not world.group(0).admission.moved:
+        world.step()
+    world.part()
+    calls: list[tuple[int, int, Expelled]] = []
+
+    def is_early(sender: int, peer: int, message: Message) -> bool:
+        return peer == 0 and isinstance(message, Flush) and not calls
+
+    calls = watch(world, Expelled, is_early)
+    world.settle()
+    world.run(500)
+    assert (1, 0) in {(sender, peer) for sender, peer, _ in calls}
+    assert world.view(0) == world.view(2) == (2, 3, 0)
+
+
+@pytest.mark.parametrize("seed", [1, 3, 5])
+def test_who_was_merged_into_a_view_that_does_not_prevail_is_owed_what_is_above(seed: int) -> None:
+    """0 joins 3 while 1 and 2 are cut off; the view of 2 prevails, and has not heard of 0."""
+    world = Daisies(6, seed, settings=MERGING)
+    world.run(50)
+    world.part([1, 2])
+    world.at(230, world.part)
+    for number in range(30):
+        world.at(200 + 5 * number, partial(world.say, 4, [0, 5] if number % 2 else None))
+    world.run(600)
+    world.settle()
+    assert world.due() == 0
+    world.sound()
 
 
 # early relaying

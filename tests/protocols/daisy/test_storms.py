@@ -147,16 +147,36 @@ def storm_for_a_star(seed: int) -> Daisies:
     return world
 
 
+def storm_while_groups_change(seed: int) -> Daisies:
+    """Groups are split and merged, or levels grow, while one crashes and others are cut off."""
+    rng = random.Random(seed)
+    processes = rng.choice([6, 9, 13])
+    growing = {"group_size": processes, "split_above": 2, "max_levels": 4}
+    merging = {"group_size": 4, "split_above": 3, "merge_below": 2}
+    settings = replace(QUICK, **rng.choice([growing, merging]))  # type: ignore[arg-type]
+    world = drawn(rng, processes, seed, settings, (0, 0, 0.05, 0.2))
+    for _ in range(rng.randint(10, 40)):
+        plan_message(world, rng, rng.uniform(5, 900), rng.randrange(processes))
+    island, at = rng.sample(range(processes), rng.randint(1, processes // 2)), rng.uniform(10, 700)
+    world.at(at, lambda: world.part(island))
+    world.at(at + rng.choice([100, 150, 180]), world.part)
+    world.at(rng.uniform(10, 900), partial(world.crash, rng.randrange(processes)))
+    world.run(1000)
+    world.answering = 0
+    return world
+
+
 @pytest.mark.parametrize(
-    ("make", "start"),
+    ("make", "start", "seeds"),
     [
-        *product([storm], range(0, 100, 10)),
-        *product([storm_for_recipients], range(0, 40, 10)),
-        *product([storm_for_a_star], range(0, 60, 10)),
+        *product([storm], range(0, 100, 10), [10]),
+        *product([storm_for_recipients], range(0, 40, 10), [10]),
+        *product([storm_for_a_star], range(0, 60, 10), [10]),
+        *product([storm_while_groups_change], [0, 50], [3]),
     ],
 )
-def test_no_storm_makes_a_violation(make: Callable[[int], Daisies], start: int) -> None:
-    for seed in range(start, start + 10):
+def test_no_storm_makes_a_violation(make: Callable[[int], Daisies], start: int, seeds: int) -> None:
+    for seed in range(start, start + seeds):
         world = make(seed)
         world.settle()
         verdict = world.check()

@@ -211,7 +211,7 @@ def test_a_pack_that_is_cut_short_is_refused_or_shorter_and_one_without_its_payl
         (Report, [1, 1, 0, 0, 0, 0, 4, 3]),  # who is away from other groups, not in order
         (Report, [1, 1, 0, 0, 0]),
         (Join, [0, 1, 0, 0, 0]),
-        (Join, [0, 1, 0, 3, 0, 3]),  # no way to join
+        (Join, [0, 1, 0, 4, 0, 3]),  # no way to join
         (Join, [0, 1, 0, 0, 1, 3, 4]),  # away, and not in the roster
         (Join, [0, 1, 0, 0, 3, 3, 4]),  # too few are away
         (Join, [0, 1, 0, 0, 0, 4, 3]),  # not in order

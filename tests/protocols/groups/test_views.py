@@ -56,6 +56,18 @@ def test_whoever_is_expelled_is_absent_until_somebody_answers_for_it() -> None:
     assert third.absent == ()
 
 
+def test_a_new_server_does_not_make_those_vanish_whom_only_its_predecessor_answered_for() -> None:
+    """B has split C and D off from its group and crashes before their server has joined."""
+    old = Member(B, 1, frozenset({B, C, D, 7}), of=5)
+    view = View(ViewId(1, A), (*members_of(A), old))
+    new = Member(7, 2, frozenset({B, 7}), of=5, away=frozenset({B}))
+    second = following(view, ViewId(2, A), (*members_of(A), new), frozenset(), False)
+    assert second.absent == (old._replace(roster=frozenset({C, D})),)
+    known = old._replace(roster=frozenset({B, 7}))
+    second = following(view, ViewId(2, A), (*members_of(A), known), frozenset(), False)
+    assert second.absent == ()  # it says itself that others answer for them
+
+
 def test_a_joiner_that_has_promised_a_greater_view_says_so_and_one_greater_still_is_proposed() -> (
     None
 ):
