@@ -114,6 +114,10 @@ class Ratio(Figure):
         return float(100 * of / per / n**2 if self.percent_of_n2 else of / per)
 
 
+class Instant(int):
+    """A time by the process's own clock, in the facts of a note: logs tell the time of the run."""
+
+
 class Note(NamedTuple):
     """Write an event to the event log that only the protocol knows of, with these facts."""
 

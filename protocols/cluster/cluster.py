@@ -27,6 +27,7 @@ from ..base import (
     Discard,
     Effects,
     Figure,
+    Instant,
     Note,
     Place,
     Ratio,
@@ -210,13 +211,13 @@ class Cluster(Causality):
         manager = self.manager
         if manager is None or (ticket := manager.owns(now)) is None:
             return NOTHING
-        since = manager.assigns_from()
+        since, until = manager.assigns_from(), manager.owns_until()
         return {
             "owns": ticket,
             "epoch": self.seq >> SEQUENCE_BITS,
-            "until": manager.owns_until(),
+            "until": None if until is None else Instant(until),
             "assigns": manager.assignable(max(now, since)),
-            "from": since,
+            "from": Instant(since),
         }
 
     # What happens to the process.

@@ -24,6 +24,7 @@ from testbed.digest.schemas import SCHEMAS
 from testbed.digest.steps import TOTALS, Facts, Tables
 from testbed.digest.timeline import timeline
 from testbed.errors import UserError
+from testbed.faults import Drift
 from testbed.packets.pcap import open_captures
 from testbed.progress import Progress
 from testbed.runs.directory import RunDirectory
@@ -200,11 +201,14 @@ class Source(RunDirectory):
         """Figures that do not follow from the packets under faults; the engine's stand.
 
         A queue's length follows from when packets arrived only if they leave in that order. And the
-        simulator's table lacks a packet that was lost at once, and has a duplicated one twice.
+        simulator's table lacks a packet that was lost at once, and has a duplicated one twice. Where
+        clocks drift, a message says when it was sent by one that may be coarser than a nanosecond.
         """
         untold = {"link_queue_max"} if self.experiment.faults else set()
         if self.capture is None and any(self.engine.get(key) for key in _HARMED):
             untold |= {"copies", "messages", "bytes", "control_bytes"}
+        if any(isinstance(fault, Drift) for fault in self.experiment.faults):
+            untold |= {f"delay_ms_{which}" for which in ("mean", "p50", "p99", "max")}
         return untold
 
     def _capture(self) -> dict[str, Any] | None:

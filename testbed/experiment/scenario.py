@@ -12,7 +12,7 @@ from testbed.errors import UserError
 from testbed.experiment.document import Experiment
 from testbed.experiment.network import Network, build_network, told_as
 from testbed.experiment.seeds import stream
-from testbed.faults import FaultSchedule, Join, Leave
+from testbed.faults import Drift, FaultSchedule, Join, Leave
 from testbed.protocols import PROTOCOLS, Place, Protocol
 from testbed.protocols.channel import Reliable
 from testbed.topologies import GROUPINGS
@@ -66,6 +66,11 @@ class Scenario:
                 experiment.workload.duration,
             )
 
+    @property
+    def clock_rates(self) -> dict[int, float]:
+        """By process, how fast its own clock runs if that is not the run's clock."""
+        return {f.node: f.rate for f in self.experiment.faults if isinstance(f, Drift)}
+
     def place(self, me: int, incarnation: int = 0) -> Place:
         """All that a process knows of the system at its beginning."""
         network = self.network
@@ -113,6 +118,9 @@ def _check_fit(experiment: Experiment, network: Network) -> None:
                     f"{experiment.origin}: fault: {protocol.name} has no members, so nobody can "
                     f"{fault.kind}"
                 )
+    for fault in experiment.faults:
+        if isinstance(fault, Drift) and fault.node not in range(network.processes):
+            raise UserError(f"{experiment.origin}: fault: there is no node {fault.node}")
     _check_triggers(experiment)
     if protocol.needs_groups and not network.groups:
         raise UserError(

@@ -2,7 +2,7 @@
 
     [[fault]]
     kind = "loss"          # also duplication, reordering, slow, link-down, partition, crash, pause,
-                           # and leave and join, which are no faults but are scheduled like them
+                           # drift, and leave and join, which are no faults but are scheduled like them
     rate = 0.2
     link = [3, 7]          # default: every link
     at_ms = 10             # default: from the start
@@ -313,10 +313,31 @@ class Join(NodeFault, kind="join"):
     """A process joins the membership that its protocol keeps, and leaves again after ``for_ms``."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Drift(Fault, kind="drift"):
+    """A process's own clock runs at ``rate`` times the speed of the run's, from start to end."""
+
+    node: int
+    rate: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0.1 <= self.rate <= 10:
+            raise ValueError(f"the rate of a clock must be from 0.1 to 10, not {self.rate}")
+        if self.at_ms or self.for_ms or self.per_s or self.when:
+            raise ValueError(
+                "a drift has a node and a rate, and is there from the start to the end"
+            )
+
+    @override
+    def begins(self, duration: int, rng: random.Random) -> Iterator[int]:
+        return iter(())  # there is nothing to be done at any time
+
+
 FAULTS: dict[str, type[Fault]] = {
     fault.kind: fault
     for fault in (
         *(Loss, Duplication, Reordering, Slow, LinkDown, Partition),
-        *(Crash, Pause, Leave, Join),
+        *(Crash, Pause, Leave, Join, Drift),
     )
 }

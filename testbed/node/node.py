@@ -1,13 +1,16 @@
 """A node: one protocol instance, the application above it, and what is written down of both.
 
 Every engine drives its processes through this class, so that effects mean the same on all of them.
-An engine gives a node its network: how to send, and how to be woken.
+An engine gives a node its network: how to send, and how to be woken. Engines, logs and meters have one
+clock; that of the process itself may run faster or slower (``rates``).
 """
 
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
+from math import ceil
+from typing import Any
 from typing import Protocol as Interface
 
 from testbed.node.log import Log
@@ -19,6 +22,7 @@ from testbed.protocols import (
     Discard,
     Effects,
     Hold,
+    Instant,
     Message,
     MessageId,
     Multicast,
@@ -73,6 +77,8 @@ class Node:
     log: Log
     meter: Meter
     groups: Groups = field(default_factory=dict)
+    rates: Mapping[int, float] = field(default_factory=dict)  # by process, of clocks that drift
+    rate: float = field(init=False)
     id: int = field(init=False)
     processes: int = field(init=False)
     multicasts: int = field(init=False)
@@ -82,6 +88,11 @@ class Node:
     def __post_init__(self) -> None:
         place = self.protocol.place
         self.id, self.processes, self.multicasts = place.me, place.processes, place.base
+        self.rate = self.rates.get(place.me, 1.0)
+
+    def clock(self, now: int) -> int:
+        """What the clock of the process shows."""
+        return now if self.rate == 1 else int(now * self.rate)
 
     def multicast(self, payload: bytes, now: int, to: frozenset[int] | None = None) -> None:
         """The application sends to these processes, or to all; it waits while its channel is full."""
@@ -96,7 +107,7 @@ class Node:
         self.multicasts += 1
         self.meter.multicasts += 1
         name = MessageId(self.id, self.multicasts)
-        effects = self.protocol.multicast(payload, to, now)
+        effects = self.protocol.multicast(payload, to, self.clock(now))
         before, control = [], 0
         for effect in effects:
             before.append(effect)
@@ -108,30 +119,30 @@ class Node:
 
     def receive(self, message: Message, sender: int, now: int) -> None:
         """The network has brought a message."""
-        self._perform(self.protocol.receive(message, sender, now), now)
+        self._perform(self.protocol.receive(message, sender, self.clock(now)), now)
         if self.backlog:
             self._catch_up(now)
 
     def timeout(self, timer: Hashable, now: int) -> None:
         """A timer has run out."""
-        self._perform(self.protocol.timeout(timer, now), now)
+        self._perform(self.protocol.timeout(timer, self.clock(now)), now)
         if self.backlog:
             self._catch_up(now)
 
     def start(self, now: int) -> None:
         """The process begins, or begins again, before anything else happens to it."""
-        self._perform(self.protocol.start(now), now)
+        self._perform(self.protocol.start(self.clock(now)), now)
 
     def join(self, now: int) -> None:
         """The application wants to be a member."""
         self.log.note(now, self.id, "join", {})
-        self._perform(self.protocol.join(now), now)
+        self._perform(self.protocol.join(self.clock(now)), now)
         self._catch_up(now)
 
     def leave(self, now: int) -> None:
         """The application wants to be a member no longer."""
         self.log.note(now, self.id, "leave", {})
-        self._perform(self.protocol.leave(now), now)
+        self._perform(self.protocol.leave(self.clock(now)), now)
 
     def _catch_up(self, now: int) -> None:
         while self.backlog and not self.protocol.busy():
@@ -155,30 +166,44 @@ class Node:
                 self.meter.load[self.id] += 1
                 self.runtime.multicast(self.id, *effect)
             elif isinstance(effect, SetTimer):
-                self.runtime.set_timer(self, *effect)
+                self._set_timer(effect)
             elif isinstance(effect, CancelTimer):
                 self.runtime.cancel_timer(self, effect.timer)
             elif isinstance(effect, Count):
                 self.meter.counted[effect.name] += effect.amount
             elif isinstance(effect, Note):
-                self.log.note(now, self.id, *effect)
+                self.log.note(now, self.id, effect.event, self._in_run_time(effect.facts))
             else:
                 raise TypeError(
                     f"{self.protocol.name} yields {effect!r}, which is not an effect such as Send, "
                     "Deliver or Hold"
                 )
 
+    def _set_timer(self, effect: SetTimer) -> None:
+        timer, delay = effect
+        self.runtime.set_timer(self, timer, delay if self.rate == 1 else int(delay / self.rate) + 1)
+
+    def _in_run_time(self, facts: Mapping[str, Any]) -> Mapping[str, Any]:
+        if self.rate == 1:
+            return facts
+        return {k: ceil(v / self.rate) if isinstance(v, Instant) else v for k, v in facts.items()}
+
     def _deliver(self, message: Message, now: int) -> None:
         meter = self.meter
         meter.deliveries += 1
         if message.source != self.id:
-            meter.delays.append(now - message.sent_at)
+            meter.delays.append(now - self._sent_at(message))
             if self.held:
                 self._release(message, now)
         self.log.deliver(now, self.id, message.source, message.seq)
         answer = self.workload.answer(self.id, message, self.processes)
         if answer is not None:
             self.multicast(answer, now, self.workload.audience(self.id, message, self.groups))
+
+    def _sent_at(self, message: Message) -> int:
+        """When a message was multicast, which it says by the clock of its source."""
+        rate = self.rates.get(message.source) if self.rates else None
+        return message.sent_at if rate is None else round(message.sent_at / rate)
 
     def _hold(self, hold: Hold, now: int) -> None:
         name = hold.message.id

@@ -17,12 +17,13 @@ pytestmark = [pytest.mark.emulation, pytest.mark.usefixtures("kernel")]
 FILE = CHECKOUT / "scripts" / "experiments" / "cluster.toml"
 GOSSIP = ("gossip_messages", "gossip_events", "duplicates")
 ROUND_MS = 100.0
-KILLED, AWAY, HEIR = 3, 5, 8
+KILLED, AWAY, HEIR, SLOW = 3, 5, 8, 2
 FAULTS = [
     {"kind": "crash", "node": KILLED, "at_ms": 3 * ROUND_MS},
     {"kind": "partition", "nodes": [AWAY], "at_ms": 3 * ROUND_MS, "for_ms": 6 * ROUND_MS},
     {"kind": "join", "node": AWAY, "at_ms": 10 * ROUND_MS},
     {"kind": "join", "node": HEIR, "at_ms": 5 * ROUND_MS},
+    {"kind": "drift", "node": SLOW, "rate": 0.9},
 ]
 LEASES = {"management": "leases", "lease_round_ms": ROUND_MS}
 
@@ -38,11 +39,15 @@ def experiment(
     return parse({**document, "fault": faults}, FILE)[0]
 
 
+def lines(run: Path, node: int, event: str) -> list[dict[str, Any]]:
+    """What a node has logged of a kind."""
+    logged = [json.loads(line) for file in run.glob("events/*.jsonl") for line in file.open()]
+    return [line for line in logged if (line["node"], line["event"]) == (node, event)]
+
+
 def deliveries(run: Path, node: int) -> list[tuple[int, int]]:
     """When a node delivered messages of which source."""
-    lines = [json.loads(line) for file in run.glob("events/*.jsonl") for line in file.open()]
-    mine = (line for line in lines if line["node"] == node and line["event"] == "deliver")
-    return [(line["t"], line["source"]) for line in mine]
+    return [(line["t"], line["source"]) for line in lines(run, node, "deliver")]
 
 
 def test_gossip_as_in_the_simulator_and_a_killed_and_a_lonely_coordinator(tmp_path: Path) -> None:
@@ -66,3 +71,5 @@ def test_gossip_as_in_the_simulator_and_a_killed_and_a_lonely_coordinator(tmp_pa
     assert {AWAY, HEIR} <= late  # both got tickets, the killed one's among them
     assert harmed.summary["tickets_granted"] >= 5 + 2  # nothing is known of the killed one's
     assert harmed.summary["tickets_revoked"] >= 1
+    lease = {node: lines(harmed.path, node, "tickets")[0]["until"] for node in (0, SLOW)}
+    assert 220 <= lease[0] / NS_PER_MS < 222 < 220 / 0.9 <= lease[SLOW] / NS_PER_MS < 247

@@ -30,6 +30,13 @@ def put(kind: Any, value: Any) -> Iterator[int]:
         yield NOBODY if value is None else value
 
 
+def length(value: Any) -> int:
+    """The number of words that stand for a value, without looking at its type's description."""
+    if not isinstance(value, tuple):
+        return 1
+    return sum(map(length, value)) + (type(value) is tuple)
+
+
 def take(kind: Any, words: Iterator[int], processes: int) -> Any:
     """The value of a type that the next words stand for; WireError if there is none."""
     if hasattr(kind, "_fields"):
@@ -61,7 +68,7 @@ class WordMessage(Message):
     @property
     @override
     def control_size(self) -> int:
-        return WORD * len(self._words())
+        return WORD * sum(length(getattr(self, name)) for name in self.types)
 
     @override
     def encode_control(self) -> bytes:

@@ -70,11 +70,6 @@ class Excluding(Voting):
         self.pred: RingMember | None = None
         self.unheard = 0  # rounds without an UPDATE from the predecessor
 
-    def disconnect(self) -> TicketEffects:
-        """Leave the ring, and give up any exclusion."""
-        self.exclusion = None
-        yield from super().disconnect()
-
     @property
     def watching(self) -> bool:
         """Whether the process may begin to exclude its successor."""
@@ -126,16 +121,19 @@ class Excluding(Voting):
         return tuple(islice(before, self.width))
 
     def updated(self, message: lease.Update, sender: int) -> TicketEffects:
-        """On UPDATE: from the predecessor, or one that has joined between."""
+        """On UPDATE: from the predecessor, or one that has joined between.
+
+        Who has lapsed gives no status, and so is excluded if its predecessor has not lapsed as well.
+        """
         if self.member is None or message.to != self.member:
             return
         if message.by == self.pred or self.unheard > SILENCE or self.closer(message.by):
             self.pred, self.unheard = message.by, 0
             self.proposal = tuple(v for v in message.predecessors if v.process != self.me)
-        active = int(self.state != "linking")
-        yield Send(
-            (sender,), lease.AckUpdate(self.me, 0, neighbour=self.as_neighbour, active=active)
-        )
+        if self.state != "lapsed":
+            active = int(self.state != "linking")
+            status = lease.AckUpdate(self.me, 0, neighbour=self.as_neighbour, active=active)
+            yield Send((sender,), status)
 
     def closer(self, other: RingMember) -> bool:
         """Whether a member has joined between the predecessor and this process."""

@@ -106,10 +106,13 @@ class Leases(Excluding):
             self.wants_out = True
             yield from self.try_leaving()
 
-    def disconnect(self) -> TicketEffects:
-        """Leave the ring, and reject those that wait for a ticket."""
-        yield from super().disconnect()
+    @override
+    def resign(self, now: int) -> TicketEffects:
+        self.end("joining")
+        self.exclusion = None
+        yield CancelTimer(ROUND)
         yield from self.turn_away()
+        yield from self.leave(now) if self.wants_out else self.ask()
 
     def try_leaving(self) -> TicketEffects:
         """Ask to be excluded, in every round; who is left alone uses its ticket again."""
@@ -149,7 +152,7 @@ class Leases(Excluding):
             case lease.AckExclude():
                 yield from self.follows(message)
             case lease.ReqCoord():
-                yield from self.fence(message, sender)
+                yield from self.fence(message, sender, now)
             case lease.AckCoord():
                 yield from self.acknowledged(message, now)
             case lease.Leaving():
@@ -170,10 +173,7 @@ class Leases(Excluding):
     def round(self, now: int) -> TicketEffects:
         """Main loop of the coordinator algorithm."""
         if self.excluded(now):
-            self.end("joining")
-            self.exclusion = None
-            yield from self.turn_away()
-            yield from self.leave(now) if self.wants_out else self.ask()
+            yield from self.resign(now)
             return
         if self.state != "linking":
             self.unheard += 1

@@ -17,12 +17,13 @@ paper a late UPDATE leaves a process with voters that are not asked before it is
 ticket has two owners.
 """
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from typing_extensions import override
 
-from ...base import CancelTimer, Place, Send, SetTimer
+from ...base import Place, Send, SetTimer
 from . import lease_messages as lease
 from .manager import Granted, Revoked, TicketEffects, TicketManager, TicketState
 from .messages import RingMember
@@ -211,13 +212,17 @@ class Voting(TicketManager):
             offer, self.offer = self.offer, None
             yield Send((offer.child.member.process,), offer)
 
-    def fence(self, message: lease.ReqCoord, sender: int) -> TicketEffects:
-        """On REQCOORD: vote no more for a member, unless the one who asks is excluded itself."""
+    def fence(self, message: lease.ReqCoord, sender: int, now: int) -> TicketEffects:
+        """On REQCOORD: vote no more for a member, unless the one who asks is excluded itself.
+
+        If it is about this process, which uses its ticket no more, the process consents: perhaps so
+        many of its voters have crashed that they can neither vote for it nor exclude it.
+        """
         by, target = message.by, message.target
         if self.fenced(by) or self.registers.forgot(target):
             return
-        if target == self.member and self.state == "leaving":
-            yield from self.disconnect()
+        if target == self.member and self.state in ("leaving", "lapsed"):
+            yield from self.resign(now)
         mine = target.process == self.me
         known = self.resigned(target) if mine else self.refuse(target)
         if known is not None and (mine or message.voter == self.voter):
@@ -254,11 +259,9 @@ class Voting(TicketManager):
         self.state = "lapsed"
         yield Revoked(self.ticket)
 
-    def disconnect(self) -> TicketEffects:
-        """Leave the ring: the others have excluded this process."""
-        self.wants_out = False
-        self.end("out")
-        yield CancelTimer(ROUND)
+    @abstractmethod
+    def resign(self, now: int) -> TicketEffects:
+        """Leave the ring: the others exclude this process, or have excluded it."""
 
     def end(self, state: TicketState) -> None:
         """End this membership for good."""

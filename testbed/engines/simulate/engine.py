@@ -83,6 +83,7 @@ class Simulation:
             self.log,
             self.meter,
             self.scenario.network.groups,
+            self.scenario.clock_rates,
         )
 
     def run(self, progress: Progress) -> None:

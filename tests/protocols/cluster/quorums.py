@@ -1,13 +1,14 @@
 """Which members could ever own their tickets again, judged by nothing but messages and crashes.
 
 It shares no code with the protocol: who votes for a member is what its last poll says, and a voter is
-lost when its process crashes, or when it acknowledges that the member is excluded.
+lost when its process crashes, or when it acknowledges that the member is excluded. A member has left in
+order only if the one that let it go has told its own voters afterwards that it has another successor.
 """
 
 from typing import NamedTuple
 
 from testbed.protocols import Message
-from testbed.protocols.cluster.tickets.lease_messages import AckCoord, Leaving, Poll
+from testbed.protocols.cluster.tickets.lease_messages import AckCoord, Poll, ReqCoord
 from testbed.protocols.cluster.tickets.messages import RingMember
 
 
@@ -26,8 +27,11 @@ class Quorums:
         self.polls: dict[RingMember, Last] = {}
         self.owners: set[RingMember] = set()
         self.refused: set[tuple[RingMember, tuple[int, int]]] = set()
-        self.leaving: set[RingMember] = set()
-        self.gone: set[RingMember] = set()  # who wanted to leave, and was told that it may
+        self.heirs: dict[
+            RingMember, set[RingMember]
+        ] = {}  # who wants to take the place of a member
+        self.ended: set[RingMember] = set()  # who says so itself
+        self.left_to: dict[RingMember, RingMember] = {}
 
     def crashed(self, process: int) -> None:
         """A process has lost its memory."""
@@ -43,15 +47,17 @@ class Quorums:
             register = message.register
             voters = tuple((v.process, v.incarnation) for v in register.voters)
             self.polls[register.member] = Last(self.lives[sender], voters)
+            for member in self.ended - {register.succ.member}:
+                if register.member in self.heirs.get(member, ()):
+                    self.left_to.setdefault(member, register.member)
+        elif isinstance(message, ReqCoord):
+            self.heirs.setdefault(message.target, set()).add(message.by)
         elif isinstance(message, AckCoord):
-            target = message.target
-            if message.ended and target in self.leaving:
-                self.gone.add(target)
-            elif not message.ended:
-                self.refused.add((target, (message.voter.process, message.voter.incarnation)))
-
-        elif isinstance(message, Leaving):
-            self.leaving.add(message.leaver)
+            if message.ended:
+                self.ended.add(message.target)
+            else:
+                voter = message.voter.process, message.voter.incarnation
+                self.refused.add((message.target, voter))
 
     def left(self, member: RingMember) -> tuple[int, int]:
         """How many voters are left, of how many."""
@@ -68,13 +74,20 @@ class Quorums:
 
     def survivors(self) -> list[RingMember]:
         """The members that could get the votes of half their voters, rounded up."""
-        may = [name for name in self.candidates() if name not in self.gone]
+        may = [name for name in self.candidates() if name not in self.left_to]
         return [name for name in may if 2 * (left := self.left(name))[0] >= left[1]]
 
     def __str__(self) -> str:
         told = [
-            f"{name[0]} (ticket {name[1]}, epoch {name[2]}) "
-            + ("has left" if name in self.gone else "has {} of {} voters".format(*self.left(name)))
+            f"{name[0]} (ticket {name[1]}, epoch {name[2]}) {self.fate(name)}"
             for name in self.candidates()
         ]
         return "; ".join(told) or "every member has crashed"
+
+    def fate(self, name: RingMember) -> str:
+        """Why a member cannot go on."""
+        if name in self.left_to:
+            heir = self.left_to[name]
+            crashed = self.polls[heir].life != self.lives[heir[0]]
+            return f"has left its tickets to {heir[0]}" + ", which has crashed" * crashed
+        return "has {} of {} voters".format(*self.left(name))

@@ -1,13 +1,15 @@
 """Tickets on leases: who can go on after crashes, cuts and leaving, and who is told that it cannot."""
 
+import tomllib
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from testbed.explore.tickets.system import ViolationError
-from testbed.protocols.cluster.tickets import Granted, Leases, LeaseSettings
-from testbed.protocols.cluster.tickets.lease_messages import Accept
+from testbed.protocols.base import Send
+from testbed.protocols.cluster.tickets import Granted, Leases, LeaseSettings, TicketEffects
+from testbed.protocols.cluster.tickets.lease_messages import Accept, AckUpdate, Update
 from testbed.protocols.cluster.tickets.messages import RingMember
 from testbed.protocols.cluster.tickets.polls import REMEMBERED, Memory
 from testbed.protocols.wire import Message
@@ -16,6 +18,7 @@ from tests.protocols.cluster.ring import Holders
 from tests.protocols.cluster.storms import ROUND_MS as ROUND
 from tests.protocols.cluster.storms import outcome
 from tests.protocols.cluster.test_leases import founded, until
+from tests.protocols.cluster.test_printed import EXPERIMENTS
 from tests.world import MS
 
 
@@ -126,6 +129,8 @@ def test_what_is_forgotten_is_neither_testified_nor_voted_for() -> None:
 
 def test_a_cluster_is_dead_only_for_a_reason() -> None:
     assert outcome(77, Leases) == ("dead", "every member has crashed; all processes are up")
+    left = "0 (ticket 8, epoch 0) has left its tickets to 3, which has crashed"
+    assert outcome(111, Leases) == ("dead", left)
     end, why = outcome(130, Leases)
     assert end == "dead"
     assert "3 (ticket 6, epoch 0) has 2 of 5 voters" in why
@@ -138,6 +143,18 @@ def test_the_reason_is_not_that_somebody_gave_up() -> None:
 
     ends = {outcome(seed, Despairing)[0] for seed in (5, 7, 9, 16)}
     assert "dead without reason" in ends
+
+
+def test_who_has_lapsed_for_good_lets_its_predecessor_have_its_tickets() -> None:
+    class Clinging(Leases):
+        def updated(self, message: Update, sender: int) -> TicketEffects:
+            yield from super().updated(message, sender)
+            if self.state == "lapsed" and message.to == self.member:
+                status = AckUpdate(self.me, 0, neighbour=self.as_neighbour, active=1)
+                yield Send((sender,), status)
+
+    assert outcome(245, Clinging)[0] == "incomplete"
+    assert outcome(245, Leases)[0] == "complete"  # two of its three voters have crashed
 
 
 @pytest.mark.parametrize(("coordinators", "crashed"), [(2, [1]), (3, [1]), (3, [1, 2])])
@@ -220,3 +237,17 @@ def test_clock_rates_may_differ_by_less_than_quarantine_to_lease() -> None:
         drifting(0.83, 1.19, phase)
     with pytest.raises(ViolationError, match="2 and 3 both may assign"):
         drifting(0.75, 1.25, 8)
+
+
+@pytest.mark.parametrize(("rate", "safe"), [(0.7, True), (0.6, False)])
+def test_a_process_with_a_slow_clock_shares_a_ticket_only_beyond_the_bound(
+    rate: float, safe: bool, tmp_path: Path
+) -> None:
+    document = tomllib.loads((EXPERIMENTS / "drift.toml").read_text())
+    slow, cut = document["fault"]
+    wrong = []
+    for at_ms in (460.0, 480.0, 500.0, 520.0):  # at different phases of a round
+        faults = [slow | {"rate": rate}, cut | {"at_ms": at_ms}]
+        wrong.append(run(parsed(document, fault=faults), tmp_path).verdict.faults)
+    assert ("co_assigned",) not in wrong if safe else ("co_assigned",) in wrong
+    assert safe == (1 / rate < 3.2 / 2.2)

@@ -73,7 +73,15 @@ class HostProcess:
         self.log = log
         protocol = scenario.process(me, incarnation)
         self.codec = protocol.codec(run, network.processes)
-        self.node = Node(protocol, self.workload, self, log, self.meter, network.groups)
+        self.node = Node(
+            protocol,
+            self.workload,
+            self,
+            log,
+            self.meter,
+            network.groups,
+            scenario.clock_rates,
+        )
         self.timers: dict[Hashable, int] = {}
         self.sent = Sent()
         self.malformed = 0
