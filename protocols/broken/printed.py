@@ -299,15 +299,24 @@ class PrintedCoordinator(TicketManager):
 
 
 class PrintedTickets(Cluster):
-    """The cluster with Algorithms 2 to 4 as printed; ``management`` is "leases"."""
+    """The cluster with Algorithms 2 to 4 as printed; ``management`` is "leases".
+
+    A ticket gets two owners when the status of an UPDATE is lost after two processes have joined:
+    ``testbed run scripts/experiments/printed-tickets.toml``.
+    """
 
     name: ClassVar[str] = "broken-printed-tickets"
+    paper: ClassVar[str] = "Gidenstam et al. 2011, Algorithms 2 to 4"
     messages: ClassVar[tuple[type[Message], ...]] = (*Cluster.messages, *PRINTED_MESSAGES)
     leases: ClassVar[Any] = PrintedCoordinator
 
 
 class PrintedRingTickets(Cluster):
-    """The cluster with Algorithm 1 as printed; ``management`` is "ring"."""
+    """The cluster with Algorithm 1 as printed; ``management`` is "ring".
+
+    A ticket gets two owners when processes join and leave again and again.
+    """
 
     name: ClassVar[str] = "broken-printed-ring"
+    paper: ClassVar[str] = "Gidenstam et al. 2011, Algorithm 1"
     ring: ClassVar[type[Ring]] = PrintedRing

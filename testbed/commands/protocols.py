@@ -11,7 +11,7 @@ from testbed.errors import UserError
 from testbed.plugins import find_protocol, installed
 from testbed.plugins.source import source_of
 from testbed.protocols import PROTOCOLS, Protocol
-from testbed.protocols.broken import BROKEN
+from testbed.protocols.broken import BROKEN, BROKEN_CLUSTERS
 
 HEADINGS = ("State", "Cost", "Limits", "Invariant")
 
@@ -49,6 +49,8 @@ def command(options: argparse.Namespace) -> int:
             out.print("\n" + flowing(_docstring(protocol)), markup=False)
     if not options.name:
         out.print(f"\nEach of these has a mistake, for exercises: {', '.join(BROKEN)}.")
+        printed = ", ".join(BROKEN_CLUSTERS)
+        out.print(f"\nAs Gidenstam et al. print them, with tickets that get two owners: {printed}.")
     return 0
 
 
@@ -105,6 +107,6 @@ def _file(protocol: type[Protocol]) -> str:
 
 
 def _docstring(protocol: type[Protocol]) -> str:
-    if protocol.name in BROKEN:  # many in one module
+    if protocol.name in BROKEN | BROKEN_CLUSTERS:  # many in one module
         return protocol.__doc__ or ""
     return sys.modules[protocol.__module__].__doc__ or ""

@@ -17,13 +17,13 @@ pytestmark = [pytest.mark.emulation, pytest.mark.usefixtures("kernel")]
 FILE = CHECKOUT / "scripts" / "experiments" / "cluster.toml"
 GOSSIP = ("gossip_messages", "gossip_events", "duplicates")
 ROUND_MS = 100.0
-KILLED, AWAY, HEIR, SLOW = 3, 5, 8, 2
+KILLED, AWAY, HEIR = 3, 5, 8
 FAULTS = [
     {"kind": "crash", "node": KILLED, "at_ms": 3 * ROUND_MS},
     {"kind": "partition", "nodes": [AWAY], "at_ms": 3 * ROUND_MS, "for_ms": 6 * ROUND_MS},
     {"kind": "join", "node": AWAY, "at_ms": 10 * ROUND_MS},
     {"kind": "join", "node": HEIR, "at_ms": 5 * ROUND_MS},
-    {"kind": "drift", "node": SLOW, "rate": 0.9},
+    {"kind": "drift", "node": HEIR, "rate": 0.9},
 ]
 LEASES = {"management": "leases", "lease_round_ms": ROUND_MS}
 
@@ -71,5 +71,6 @@ def test_gossip_as_in_the_simulator_and_a_killed_and_a_lonely_coordinator(tmp_pa
     assert {AWAY, HEIR} <= late  # both got tickets, the killed one's among them
     assert harmed.summary["tickets_granted"] >= 5 + 2  # nothing is known of the killed one's
     assert harmed.summary["tickets_revoked"] >= 1
-    lease = {node: lines(harmed.path, node, "tickets")[0]["until"] for node in (0, SLOW)}
-    assert 220 <= lease[0] / NS_PER_MS < 222 < 220 / 0.9 <= lease[SLOW] / NS_PER_MS < 247
+    claims = {node: lines(harmed.path, node, "tickets")[0] for node in (0, HEIR)}
+    lasts = {node: (claim["until"] - claim["t"]) / NS_PER_MS for node, claim in claims.items()}
+    assert 200 < lasts[0] <= 220 < 230 < lasts[HEIR] <= 220 / 0.9 + 1e-3  # its clock is slow

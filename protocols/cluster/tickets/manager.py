@@ -104,9 +104,15 @@ class TicketManager(ABC):
             yield from self.ask()
 
     def ask(self) -> TicketEffects:
-        """Send CJOIN to a presumed coordinator, or to any process if none is known."""
-        known = sorted({p for p in self.view if p not in (None, self.me)})
-        contact = self.place.rng.choice(known or self.place.others)
+        """Send CJOIN to the presumed coordinator of any ticket, or to any process if none is known."""
+        known = [ticket for ticket, p in enumerate(self.view) if p not in (None, self.me)]
+        if known:
+            any_ticket = self.place.rng.choice(range(self.n))
+            owned = min(known, key=lambda ticket: (ticket - any_ticket) % self.n)
+            contact = self.view[owned]
+        else:
+            contact = self.place.rng.choice(self.place.others)
+        assert contact is not None
         yield Send((contact,), CJoin(self.me, 0, number=self.number))
 
     def rejected(self, message: Reject, sender: int) -> TicketEffects:

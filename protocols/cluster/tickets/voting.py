@@ -215,13 +215,13 @@ class Voting(TicketManager):
     def fence(self, message: lease.ReqCoord, sender: int, now: int) -> TicketEffects:
         """On REQCOORD: vote no more for a member, unless the one who asks is excluded itself.
 
-        If it is about this process, which uses its ticket no more, the process consents: perhaps so
-        many of its voters have crashed that they can neither vote for it nor exclude it.
+        If it is about this process, the process consents if it is leaving, or if nobody votes for it
+        any more: when all its voters have crashed, they cannot exclude it either.
         """
         by, target = message.by, message.target
         if self.fenced(by) or self.registers.forgot(target):
             return
-        if target == self.member and self.state in ("leaving", "lapsed"):
+        if target == self.member and (self.state == "leaving" or self.deserted(now)):
             yield from self.resign(now)
         mine = target.process == self.me
         known = self.resigned(target) if mine else self.refuse(target)
@@ -248,6 +248,13 @@ class Voting(TicketManager):
         self.fences[target.ticket] = max(self.fences.get(target.ticket, -1), target.number)
         known = self.registers.get(target)
         return () if known is None else (known,)
+
+    def deserted(self, now: int) -> bool:
+        """Whether the lease has run out, and no voter has answered in a part of a round."""
+        q, part = self.question, self.settings.round_ns // self.settings.parts
+        if self.state != "lapsed" or q is None or now < q.asked_at + part:
+            return False
+        return not q.votes.intersection(q.register.voters)
 
     def lapsed(self, now: int) -> bool:
         """Whether the lease has run out; a process that was paused must notice before all else."""

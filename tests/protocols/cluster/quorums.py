@@ -1,8 +1,9 @@
 """Which members could ever own their tickets again, judged by nothing but messages and crashes.
 
 It shares no code with the protocol: who votes for a member is what its last poll says, and a voter is
-lost when its process crashes, or when it acknowledges that the member is excluded. A member has left in
-order only if the one that let it go has told its own voters afterwards that it has another successor.
+lost when its process crashes, or when it excludes the member or acknowledges that another does. A
+member has left in order only if the one that let it go has told its own voters afterwards that it has
+another successor.
 """
 
 from typing import NamedTuple
@@ -52,6 +53,7 @@ class Quorums:
                     self.left_to.setdefault(member, register.member)
         elif isinstance(message, ReqCoord):
             self.heirs.setdefault(message.target, set()).add(message.by)
+            self.refused.add((message.target, (sender, self.lives[sender])))
         elif isinstance(message, AckCoord):
             if message.ended:
                 self.ended.add(message.target)

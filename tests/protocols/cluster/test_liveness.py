@@ -129,11 +129,12 @@ def test_what_is_forgotten_is_neither_testified_nor_voted_for() -> None:
 
 def test_a_cluster_is_dead_only_for_a_reason() -> None:
     assert outcome(77, Leases) == ("dead", "every member has crashed; all processes are up")
-    left = "0 (ticket 8, epoch 0) has left its tickets to 3, which has crashed"
-    assert outcome(111, Leases) == ("dead", left)
-    end, why = outcome(130, Leases)
+    end, why = outcome(176, Leases)
     assert end == "dead"
-    assert "3 (ticket 6, epoch 0) has 2 of 5 voters" in why
+    assert "3 (ticket 3, epoch 2) has left its tickets to 2, which has crashed" in why
+    end, why = outcome(153, Leases)
+    assert end == "dead"
+    assert "2 (ticket 1, epoch 0) has 1 of 3 voters" in why
 
 
 def test_the_reason_is_not_that_somebody_gave_up() -> None:

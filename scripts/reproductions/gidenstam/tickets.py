@@ -1,0 +1,286 @@
+"""Section 4.4: what cluster management costs, how long exclusion takes, who gets tickets under churn.
+
+A cluster with 20 tickets, of which a share α belongs to coordinators. In every round each of them
+crashes with probability p_f; it is back after a round and asks for a ticket again. The paper measures
+none of this: it says that a process sends and receives at most 2k+1 ALIVEs a round, that the tickets of
+a failed process are free again after 1/α rounds on average, and that a join succeeds with high
+probability while p_f < (1 - α)/2: except with probability (e/4)^(2 p_f n) fewer than 2 p_f n tickets
+are to be reclaimed.
+"""
+
+import math
+import os
+import random
+from argparse import Namespace
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean
+from typing import Any, NamedTuple
+
+from typing_extensions import override
+
+from scripts.reproductions import Claim, Finding, curried, plot, show_claims, show_table
+from scripts.reproductions.intervals import Interval, all_of, draw, shown
+from testbed.commands.terminal import progress_bar
+from testbed.engines.simulate.engine import Simulation
+from testbed.experiment import Scenario, parse
+from testbed.node.log import Log
+from testbed.protocols.cluster.tickets.encoding import WordMessage
+from testbed.protocols.cluster.tickets.lease_messages import Alive, Poll
+
+TICKETS, K = 20, 2
+SHARES = (0.25, 0.5, 0.75)
+FAILING = (0.0, 0.005, 0.01, 0.02, 0.05)
+ROUNDS, WARM = 60, 5
+ROUND = 100_000_000  # ns
+FOREVER = 1 << 62
+
+
+class Point(NamedTuple):
+    """A share of tickets that have owners, and the probability that a process fails in a round."""
+
+    alpha: float
+    p_f: float
+
+
+class Measured(NamedTuple):
+    """What one run shows, or the values of all seeds."""
+
+    alive: Any  # ALIVEs in a round of a member
+    messages: Any  # all messages of the cluster management, likewise
+    available: Any  # share of the time in which somebody may assign a ticket
+    exclusion: Any  # rounds from a crash until the ticket may be assigned again
+    join: Any  # rounds from a restart until there is a ticket
+    served: Any  # share of the restarts that get one
+
+
+Found = dict[Point, Measured]  # the values of all seeds
+
+
+@dataclass
+class Sent:
+    """Messages of the cluster management, and the rounds of members, which begin with a poll."""
+
+    messages: int = 0
+    alive: int = 0
+    rounds: set[tuple[int, int]] = field(default_factory=set)
+
+    def add(self, message: WordMessage, peers: int) -> None:
+        """Count a message."""
+        self.messages += peers
+        self.alive += peers * isinstance(message, Alive)
+        if isinstance(message, Poll):
+            self.rounds.add((message.source, message.register.number))
+
+
+class Claims(Log):
+    """Who owned and could assign what from when to when, who crashed and who came back."""
+
+    def __init__(self) -> None:
+        self.lines: defaultdict[int, list[tuple[int, Mapping[str, Any]]]] = defaultdict(list)
+        self.crashes: list[tuple[int, int]] = []  # when, who
+        self.restarts: list[tuple[int, int]] = []
+
+    @override
+    def note(self, t: int, node: int, event: str, facts: Mapping[str, Any]) -> None:
+        if event in ("crash", "restart"):
+            (self.crashes if event == "crash" else self.restarts).append((t, node))
+        if event in ("crash", "tickets"):
+            self.lines[node].append((t, facts if event == "tickets" else {"owns": None}))
+
+    def owned(self, end: int) -> Iterator[tuple[int, int, int, int]]:
+        """When which process owned which ticket."""
+        for node, start, stop, facts in self._spans(end):
+            yield start, stop, node, facts["owns"]
+
+    def assignable(self, end: int) -> Iterator[tuple[int, int, int]]:
+        """When which ticket could be assigned."""
+        for _, start, stop, facts in self._spans(end):
+            for ticket in facts["assigns"] if max(start, facts["from"]) < stop else ():
+                yield max(start, facts["from"]), stop, ticket
+
+    def _spans(self, end: int) -> Iterator[tuple[int, int, int, Mapping[str, Any]]]:
+        for node, lines in self.lines.items():
+            for (start, facts), (later, _) in pairwise([*lines, (end, {})]):
+                if facts["owns"] is not None:
+                    until = FOREVER if facts["until"] is None else facts["until"]
+                    yield node, start, min(later, until), facts
+
+
+def crashes(alpha: float, p_f: float, seed: int) -> Iterator[dict[str, Any]]:
+    """Every coordinator crashes in a round with a probability, and is back after another."""
+    rng = random.Random(f"{alpha} {p_f} {seed}")
+    for node in range(round(alpha * TICKETS)):
+        turn = WARM
+        while turn < ROUNDS:
+            if rng.random() < p_f:
+                at_ms = (turn + rng.random()) * ROUND / 1e6
+                yield {"kind": "crash", "node": node, "at_ms": at_ms, "for_ms": ROUND / 1e6}
+                turn += 2
+            turn += 1
+
+
+def scenario(point: Point, seed: int) -> Scenario:
+    """One run; only the cluster management has something to do."""
+    document = {
+        "name": "gidenstam-tickets",
+        "seed": seed,
+        "protocol": {
+            "name": "cluster",
+            "management": "leases",
+            "coordinators": round(point.alpha * TICKETS),
+            "tickets": TICKETS,
+            "k": K,
+            "lease_round_ms": ROUND / 1e6,
+        },
+        "topology": {"model": "pure-random", "nodes": TICKETS, "edge_probability": 1.0},
+        "links": {"delay_ms": 1.0, "bandwidth_mbit": 100.0},
+        "workload": {"model": "script", "send": [{"node": 0, "at_ms": ROUNDS * ROUND / 1e6}]},
+        "fault": [*crashes(*point, seed)],
+    }
+    return Scenario.of(parse(document, Path("gidenstam-tickets"))[0])
+
+
+def measure(point: Point, seed: int) -> Measured:
+    """Run a point once."""
+    log, sent = Claims(), Sent()
+    simulation = Simulation(scenario(point, seed), log)
+    network, end = simulation.network, ROUNDS * ROUND
+    unicast = network.unicast
+
+    def count(sender: int, peers: tuple[int, ...], message: Any) -> None:
+        if isinstance(message, WordMessage) and network.scheduler.now < end:
+            sent.add(message, len(peers))
+        unicast(sender, peers, message)
+
+    network.unicast = count  # type: ignore[method-assign]
+    simulation.run(lambda stage, done, of: None)
+    return figures(log, sent, end)
+
+
+def figures(log: Claims, sent: Sent, end: int) -> Measured:
+    """What a log shows up to a time; not a number where nothing happened."""
+    owned, free = sorted(log.owned(end)), sorted(log.assignable(end))
+    moments = range(WARM * ROUND, end, ROUND // 2)
+    open_ = [any(a <= t < b for a, b, _ in free) for t in moments]
+    reclaimed, back = [], []
+    for t, node in log.crashes:
+        had = [ticket for a, b, who, ticket in owned if who == node and a < t <= b + ROUND]
+        again = [a for a, b, ticket in free if had and ticket == had[-1] and b > t]
+        reclaimed += [(max(again[0], t) - t) / ROUND] if again else []
+    before_end = [(t, node) for t, node in log.restarts if t < end - 10 * ROUND]
+    for t, node in before_end:
+        got = [a for a, _, who, _ in owned if who == node and a >= t]
+        back += [(got[0] - t) / ROUND] if got else []
+    return Measured(
+        sent.alive / len(sent.rounds),
+        sent.messages / len(sent.rounds),
+        fmean(open_),
+        fmean(reclaimed) if reclaimed else math.nan,
+        fmean(back) if back else math.nan,
+        len(back) / len(before_end) if before_end else math.nan,
+    )
+
+
+def known(values: Sequence[float]) -> list[float]:
+    """The values of the seeds that have one."""
+    return [value for value in values if not math.isnan(value)]
+
+
+def alive_in(found: Found) -> Finding:
+    """A member hears 2k+1 ALIVEs in a round at most, on average."""
+    most = 2 * K + 1
+    answers = [Interval.of(m.alive).within(0, most) for m in found.values()]
+    highest = max(found.values(), key=lambda m: fmean(m.alive))
+    return Finding(f"at most {shown(highest.alive)} a round; 2k+1 = {most}", all_of(answers))
+
+
+def light(found: Found) -> Finding:
+    """All messages of the cluster management are at most the ALIVEs and an UPDATE."""
+    most = 2 * K + 2
+    answers = [Interval.of(m.messages).within(0, most) for m in found.values()]
+    highest = max(found.values(), key=lambda m: fmean(m.messages))
+    return Finding(f"up to {shown(highest.messages)} a round; 2k+2 = {most}", all_of(answers))
+
+
+@curried
+def excluded_within(found: Found, alpha: float) -> Finding:
+    """The tickets of a failed process may be assigned again after 1/α rounds."""
+    values = [known(m.exclusion) for p, m in found.items() if p.alpha == alpha and p.p_f]
+    answers = [Interval.of(each).within(0, 1 / alpha) for each in values]
+    every = [value for each in values for value in each]
+    return Finding(f"after {shown(every)} rounds; 1/α = {1 / alpha:.3g}", all_of(answers))
+
+
+@curried
+def available(found: Found, alpha: float) -> Finding:
+    """A ticket may be assigned with the probability that the paper derives, where it does."""
+    points = [p for p in found if p.alpha == alpha and 0 < p.p_f < (1 - alpha) / 2]
+    bounds = [1 - (math.e / 4) ** (2 * p.p_f * TICKETS) for p in points]
+    answers = [
+        Interval.of(found[p].available).within(bound, math.inf)
+        for p, bound in zip(points, bounds, strict=True)
+    ]
+    told = ", ".join(
+        f"p_f {p.p_f:g}: {shown(found[p].available)} (> {bound:.2f})"
+        for p, bound in zip(points, bounds, strict=True)
+    )
+    return Finding(told, all_of(answers))
+
+
+CLAIMS: tuple[Claim[Found], ...] = (
+    Claim(("4.4", "at most 2k+1 ALIVEs a round"), alive_in),
+    Claim(("4.4", "no other message but UPDATE"), light),
+    *(Claim(("4.4", f"1/α rounds to exclude, α = {a:g}"), excluded_within(a)) for a in SHARES),
+    *(Claim(("4.4", f"joins succeed, α = {a:g}"), available(a)) for a in SHARES),
+)
+SHOWN = (
+    ("available", "share of the time in which a ticket may be assigned"),
+    ("exclusion", "rounds from a crash until the ticket may be assigned again"),
+    ("join", "rounds from a restart to a ticket"),
+    ("served", "share of the restarts that get one"),
+    ("alive", "ALIVEs for each round of a member"),
+    ("messages", "all messages for each round of a member"),
+)
+
+
+def reproduce(options: Namespace) -> None:
+    """Run all points with all seeds, show and judge what was found, and draw it."""
+    seeds = range(1, (options.seeds or 10) + 1)
+    wanted = [(Point(a, p), seed) for a in SHARES for p in FAILING for seed in seeds]
+    runs: defaultdict[Point, list[Measured]] = defaultdict(list)
+    with progress_bar("tickets") as progress, ProcessPoolExecutor(os.cpu_count()) as pool:
+        done = pool.map(measure, *zip(*wanted, strict=True))
+        for number, ((point, _), its) in enumerate(zip(wanted, done, strict=True), 1):
+            runs[point].append(its)
+            progress("runs", number, len(wanted))
+    found = {point: Measured(*zip(*its, strict=True)) for point, its in runs.items()}
+    print(f"Section 4.4: {TICKETS} tickets, k = {K}, {ROUNDS} rounds, {len(seeds)} seeds")
+    for key, label in SHOWN:
+        rows = [
+            [f"α = {a:g}", *(cell(getattr(found[Point(a, p)], key)) for p in FAILING)]
+            for a in SHARES
+        ]
+        show_table([f"{label} \\ p_f", *(f"{p:g}" for p in FAILING)], rows)
+    show_claims(("", "claim"), CLAIMS, found)
+    draw_all(found, options.runs / "gidenstam")
+
+
+def cell(values: Sequence[float]) -> str:
+    """A mean with its interval, if there are two values at least."""
+    return shown(some) if len(some := known(values)) > 1 else ""
+
+
+def draw_all(found: Found, directory: Path) -> None:
+    """Plot availability, exclusion and joins against p_f."""
+    with plot(directory, "tickets", 0.34, 1, 3) as panels:
+        for axes, (key, title) in zip(panels, SHOWN[:3], strict=True):
+            for index, alpha in enumerate(SHARES):
+                values = {p: known(getattr(found[Point(alpha, p)], key)) for p in FAILING}
+                places = [p for p in FAILING if len(values[p]) > 1]
+                draw(axes, index, f"α = {alpha:g}", places, [values[p] for p in places])
+            axes.set(ylim=(0, None), xlabel="p_f", ylabel=title)
