@@ -41,7 +41,10 @@ TRANSITIONS = (
 # A member that has just been expelled by a view of the other side of a partition answers a proposal of
 # its old server, which is about to split or merge the group. The server reshapes a group only when the
 # group above is calm, which it is not so soon after that; but nothing rules it out.
-UNLIKELY = {(SEEKING, "move"), (SEEKING, "split")}
+# A silent member that wants to leave is asked for its part in a view change within a heartbeat, and
+# leaves when that is over. To leave while silent it must hear, within that heartbeat, of a view of the
+# other side of a partition; or be alone in a group that is about to merge, which is beyond the limits.
+UNLIKELY = {(SEEKING, "move"), (SEEKING, "split"), (SILENT, "left")}
 EXPECTED = tuple(t for t in TRANSITIONS if (t.state, t.event) not in UNLIKELY)
 TABLE = {(t.state, t.event): t for t in TRANSITIONS}
 

@@ -3,12 +3,12 @@
 Most mistakes show only if two or three things happen within a heartbeat: a message is answered while a
 view is installed, a process leaves while another is admitted. When such a moment comes cannot be
 drawn, but the log of a run tells it, and a run that differs only from then on comes to it again. So a
-mutant takes moments of a run, a rare kind as often as a frequent one, and
+mutant takes moments of a run, a rare kind as often as a frequent one, and has few processes send and
+answer around them, also to those that faults strike. Before that, half of the mutants
 
-- has few processes send and answer around them, also to those that faults strike;
-- stops a process there, cuts it off, lets it crash, or leave and return;
-- moves a fault so that it begins or ends there, or leaves one out;
-- or draws again how heartbeats meet.
+- stop a process at a moment, cut it off, let it crash, or leave and return;
+- move a fault so that it begins or ends there, or leave one out;
+- or draw again how heartbeats meet.
 """
 
 import random
@@ -22,7 +22,6 @@ from testbed.fuzz.messages import script_among, stream, triangles
 from testbed.protocols import NS_PER_MS
 from testbed.workloads.script import ScriptedMessage, without
 
-MOST_CHANGES = 3
 MOST_KEPT = 24  # messages of the experiment before
 LENGTHS = (4, 8, 16)  # messages that are added, or that a stream has
 MOST_ACTORS = 5
@@ -63,11 +62,10 @@ class Mutation:
 
     def of(self, document: Document) -> Document:
         """A mutant of an experiment, which may be beyond what its protocol promises."""
-        changes = (self._strike, self._move, self._drop, self._reseed)
-        for _ in range(self.rng.randint(1, MOST_CHANGES)):
-            change = self._talk if self.rng.random() < 0.5 else self.rng.choice(changes)
+        if self.rng.random() < 0.5:
+            change = self.rng.choice([self._strike, self._move, self._drop, self._reseed])
             document = change(document)
-        return document
+        return self._talk(document)
 
     def _talk(self, document: Document) -> Document:
         """Let few processes send and answer around some moments, beside or instead of others."""
@@ -82,14 +80,13 @@ class Mutation:
         """One moment, a few heartbeats of messages around it, and answers of who is struck there."""
         moment, rng = self._moment(), self.rng
         width = rng.choice(STREAMS) * _beat(document)
-        answerers = {rng.choice([moment.node, *_struck(document)]), moment.node}
-        others = [node for node in range(self.nodes) if node not in answerers]
-        sender = rng.choice(others or [moment.node])
+        answerers = {moment.node, *rng.sample(struck := _struck(document), min(2, len(struck)))}
+        others = [node for node in range(self.nodes) if node not in answerers] or [moment.node]
 
         def when() -> float:
             return max(0.0, moment.at_ms + rng.uniform(-0.5, 0.5) * width)
 
-        return stream(sender, sorted(answerers), 2 * rng.choice(LENGTHS), when)
+        return stream(rng.choice(others), sorted(answerers), 2 * rng.choice(LENGTHS), when)
 
     def _triangles(self, document: Document) -> list[ScriptedMessage]:
         """What is sent to those that faults strike, or to some of them and others, is answered."""

@@ -74,7 +74,7 @@ def test_most_that_is_added_is_near_a_moment(run: tuple[dict[str, Any], Mutation
 
 def test_every_kind_of_change_is_made(run: tuple[dict[str, Any], Mutation]) -> None:
     document, mutation = run
-    mutants = [mutation.of(document) for _ in range(60)]
+    mutants = [mutation.of(document) for _ in range(200)]
     kinds = {fault["kind"] for mutant in mutants for fault in mutant["fault"]}
     assert kinds == {"partition", "pause", "leave", "crash"}
     assert any(not mutant["fault"] for mutant in mutants)
