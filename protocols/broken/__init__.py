@@ -20,6 +20,7 @@ from .daisy import (
     Hospitable,
     Idle,
     Reentrant,
+    Releasing,
     Stubborn,
     Trusting,
     Undecided,
@@ -72,6 +73,7 @@ BROKEN: dict[str, type[Protocol]] = {
         Stubborn,
         Idle,
         EmptyHanded,
+        Releasing,
         Trusting,
     )
 }

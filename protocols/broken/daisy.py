@@ -130,6 +130,20 @@ class EmptyHanded(Daisy):
         return None if super().gather(process, now) is None else []
 
 
+class Releasing(Daisy):
+    """Releases what is for its group while it is on its way to another group.
+
+    Broken rule: a process between two groups answers for nobody, and knows nothing of who has what.
+    """
+
+    name: ClassVar[str] = "broken-releasing"
+
+    @override
+    def arrived(self, level: int, cast: Cast, now: int) -> bool:
+        moving = level > 0 and self.groups[level - 1].view is None
+        return moving or super().arrived(level, cast, now)
+
+
 class _Trusting(Detector):
     @override
     def _silent(self, member: Member, since: int, now: int) -> bool:

@@ -69,6 +69,19 @@ EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {
             heartbeat_ms=10.0, patience_ms=50.0, grace_ms=150.0,
         ) | {"seed": 12},
     ),
+    "broken-releasing": (
+        "gap",
+        daisies(
+            [{"node": 3, "at_ms": 22.763}, {"node": 2, "answers": 0}, {"node": 3, "at_ms": 0.0}],
+            [{"kind": "partition", "nodes": [2], "at_ms": 31.49, "for_ms": 125.0}],
+            nodes=4, group_size=1, merge_below=3, ack_ms=0.0,
+            heartbeat_ms=10.0, patience_ms=50.0, grace_ms=150.0,
+        ) | {
+            "seed": 9,
+            "topology": {"model": "line", "nodes": 4},
+            "links": {"delay_ms": 0.0, "bandwidth_mbit": 10.0},
+        },
+    ),
     "broken-trusting": (
         "loss", daisies([{"node": 0, "at_ms": 300.0}], [crash(1)], nodes=4, group_size=2),
     ),
