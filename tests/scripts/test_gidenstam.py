@@ -206,6 +206,9 @@ def test_where_nothing_is_to_be_recovered_success_is_unclear() -> None:
     nothing = {point: its._replace(tried=seeds(0), success=nan) for point, its in GOOD.items()}
     judged = [claim.judge(nothing) for claim in CLAIMS if claim.said[1].startswith("successful")]
     assert [finding.holds for finding in judged] == [None] * 4
+    high = [claim for claim in CLAIMS if claim.said[1].startswith("… at high load")]
+    idle = {p: nothing[p] if p.x == FEW_LOADS[0] else its for p, its in GOOD.items()}
+    assert [claim.judge(idle).holds for claim in high] == [True] * 4
     assert "nothing to recover in 1,200 events" in judged[0].measured
 
 

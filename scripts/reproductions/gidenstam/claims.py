@@ -141,13 +141,14 @@ def success(found: Found, label: str, low: bool, part: str = FIG5C) -> Finding:
     """Recoveries fail more often under the lowest load, or hardly ever under the highest."""
     tried = [sum(each) for each in curve(found, part, label, "tried")[1]]
     rates = curve(found, part, label, "success")[1]
-    if min(tried) == 0:
+    if min(tried if low else tried[-1:]) == 0:
         events = TRIED * len(rates[0])
-        return Finding(f"nothing to recover in {events:,} events at some load", None)
-    first, last = known(rates[0]), known(rates[-1])
-    words = f"{shown(first)} % of {tried[0]:,.0f} → {shown(last)} % of {tried[-1]:,.0f}"
+        return Finding(f"nothing to recover in {events:,} events", None)
+    last = known(rates[-1])
+    words = f"{shown(last)} % of {tried[-1]:,.0f}"
     if not low:
         return Finding(words, Interval.of(last).above(90))
+    words = f"{shown(known(rates[0]))} % of {tried[0]:,.0f} → {words}"
     more = [b - a for a, b in zip(rates[0], rates[-1], strict=True)]
     return Finding(words, Interval.of(known(more)).above(0))
 
