@@ -2,12 +2,17 @@
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from testbed.errors import UserError, require
-from testbed.progress import Progress, Tick
+from testbed.progress import Progress
 from testbed.runs.directory import PAGE, PLOTS_DIRECTORY, whole
 from testbed.runs.results import Results, load_run
+
+if TYPE_CHECKING:
+    from testbed.report.plots import Plot
 
 require("report")  # before a module of this room imports Matplotlib
 
@@ -28,7 +33,11 @@ def write_reports(
         if any(parent.resolve() == run.path.resolve() for run in runs):
             raise UserError(f"{parent}: is one of the runs; name another directory with --output")
         jobs.append((parent, runs, names))
-    return [_write(*job, tick=_ticker(progress, len(jobs), n)) for n, job in enumerate(jobs)]
+    from testbed.report.drawing import draw_all
+
+    shown = [([run.path for run in its], called) for _, its, called in jobs]
+    drawn = draw_all(shown, partial(progress, "report"))
+    return [_write(*job, plots) for job, plots in zip(jobs, drawn, strict=True)]
 
 
 def labels(runs: Sequence[Results]) -> list[str]:
@@ -52,23 +61,17 @@ def _common_parent(paths: Sequence[Path]) -> Path:
     return Path(os.path.commonpath([path.parent for path in paths]))
 
 
-def _write(directory: Path, runs: Sequence[Results], names: Sequence[str], tick: Tick) -> Path:
+def _write(
+    directory: Path, runs: Sequence[Results], names: Sequence[str], drawn: "Sequence[Plot]"
+) -> Path:
     from testbed.report.page import write_page
-    from testbed.report.plots import PLOTS, draw_plots
 
-    steps = len(PLOTS) + 1
-    drawn = []
-    for step, (_, plot) in enumerate(draw_plots(runs, names)):
-        tick(step, steps)
-        if plot is not None:
-            drawn.append(plot)
     pages = {
         name: os.path.relpath(run.path.resolve() / PAGE, directory.resolve())
         for run, name in zip(runs, names, strict=True)
         if len(runs) > 1
     }
     text = write_page(runs, names, drawn, pages)
-    tick(steps, steps)
     plots, page = directory / PLOTS_DIRECTORY, directory / PAGE
     plots.mkdir(parents=True, exist_ok=True)
     files = [(plots / f"{plot.name}.svg", plot.svg) for plot in drawn]
@@ -77,7 +80,3 @@ def _write(directory: Path, runs: Sequence[Results], names: Sequence[str], tick:
         with whole(file) as part:
             part.write_bytes(content)
     return page
-
-
-def _ticker(progress: Progress, jobs: int, job: int) -> Tick:
-    return lambda done, of: progress("report", job * of + done, jobs * of)

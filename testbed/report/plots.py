@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -42,18 +42,17 @@ class Plot:
     png: bytes
 
 
-def draw_plots(runs: Runs, names: Sequence[str]) -> Iterator[tuple[str, Plot | None]]:
-    """Every plot by name, or None where these runs have nothing to show in it."""
-    for name, (draw, caption) in PLOTS.items():
-        with styled():
-            figure = draw(runs, names)
-            if figure is None:
-                yield name, None
-                continue
-            svg = render(figure, "svg")
-            figure.set_layout_engine("none")  # the layout is settled; working it out takes long
-            png = render(figure, "png")
-        yield name, Plot(name, caption, figure.get_figwidth() > COLUMN, svg, png)
+def draw_plot(name: str, runs: Runs, names: Sequence[str]) -> Plot | None:
+    """One of ``PLOTS``, or None where these runs have nothing to show in it."""
+    draw, caption = PLOTS[name]
+    with styled():
+        figure = draw(runs, names)
+        if figure is None:
+            return None
+        svg = render(figure, "svg")
+        figure.set_layout_engine("none")  # the layout is settled; working it out takes long
+        png = render(figure, "png")
+    return Plot(name, caption, figure.get_figwidth() > COLUMN, svg, png)
 
 
 def draw_delays(runs: Runs, names: Sequence[str]) -> Figure | None:
