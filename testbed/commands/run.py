@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -79,11 +80,13 @@ def command(options: argparse.Namespace) -> int:
     engine, why = choose_engine(experiments[0].engine)
     if experiments[0].engine == AUTO and not options.json:
         console().print(f"engine {engine}: {why}", soft_wrap=True)
-    for experiment in experiments:
-        with progress_bar(experiment.protocol.name) as progress:
-            what = replace(experiment, engine=engine)
-            runs.append(run_experiment(what, options.runs, progress, warn=complain))
-    wrong = digest_and_report(runs, options.master) if options.digest else []
+    with spark_ahead(options.master) if options.digest and engine != "mininet" else nullcontext():
+        for experiment in experiments:
+            with progress_bar(experiment.protocol.name) as progress:
+                what = replace(experiment, engine=engine)
+                runs.append(run_experiment(what, options.runs, progress, warn=complain))
+        digested, wrong = digest(runs, options.master) if options.digest else ([], [])
+    wrong += report(digested) if digested else []
     if options.json:
         print_json([{**RunDirectory(r.path).summary, "directory": str(r.path)} for r in runs])
     else:
@@ -93,21 +96,34 @@ def command(options: argparse.Namespace) -> int:
     return exit_status(run.verdict.verdict for run in runs) or (2 if wrong else 0)
 
 
-def digest_and_report(runs: Sequence[Run], master: str) -> list[str]:
-    """Tables, figures and pages of these runs; a sentence for all that is wrong with them."""
-    paths = [run.path for run in runs]
+def spark_ahead(master: str) -> AbstractContextManager[None]:
+    """Spark starts while the network runs, unless it does so in real time, which would suffer."""
     try:
-        digests, wrong = digest_runs(paths, master)
+        from testbed.spark.session import context_ahead
+    except UserError:  # the digest will say so
+        return nullcontext()
+    return context_ahead(master, "testbed.digest.pipeline")
+
+
+def digest(runs: Sequence[Run], master: str) -> tuple[list[Path], list[str]]:
+    """Tables and figures: the runs that have them, and a sentence for all that is wrong."""
+    try:
+        digests, wrong = digest_runs([run.path for run in runs], master)
     except UserError as error:
-        return [f"the runs are complete but not digested: {error}"]
+        return [], [f"the runs are complete but not digested: {error}"]
     wrong += [f"{digest.path}: {problem}" for digest in digests for problem in digest.problems]
+    return [digest.path for digest in digests], wrong
+
+
+def report(paths: Sequence[Path]) -> list[str]:
+    """The pages of digested runs; a sentence if there can be none."""
     try:
         from testbed.report import write_reports
     except UserError as error:
-        return [*wrong, f"the runs are digested but have no page: {error}"]
+        return [f"the runs are digested but have no page: {error}"]
     with progress_bar("report") as progress:
-        write_reports([digest.path for digest in digests], None, progress)
-    return wrong
+        write_reports(paths, None, progress)
+    return []
 
 
 def show(runs: Sequence[Run], out: Console) -> None:

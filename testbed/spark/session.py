@@ -10,9 +10,11 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
-from threading import Timer
+from threading import Lock, Timer
 from typing import IO, TYPE_CHECKING, Any
 
 from testbed.engines.needs import JAVA, java
@@ -36,6 +38,7 @@ SMALL = {
     "spark.sql.adaptive.enabled": "false",
 }
 ANSWER_S = 300  # Spark itself gives up on a silent master after a minute, once it has started
+_STARTING = Lock()  # there is one Spark in a process: who comes second waits for the first
 
 
 @contextmanager
@@ -51,24 +54,50 @@ def context(
     that is raised in one of Spark's Python processes is raised here.
     """
     _check(master)
+    with tempfile.TemporaryFile() as log, ExitStack() as started:
+        with _STARTING:
+            spark = _active() or _start(master, _settings(master, memory, small), log, started)
+        with user_errors():
+            yield spark
+
+
+@contextmanager
+def context_ahead(master: str, *modules: str) -> Iterator[None]:
+    """Start Spark beside what is done first in this block, and have its processes import modules.
+
+    If it does not start, whoever asks for a context next is told why.
+    """
+    with ExitStack() as started, ThreadPoolExecutor(1) as thread:
+        thread.submit(_warm_up, started, master, modules)
+        yield
+
+
+def _warm_up(started: ExitStack, master: str, modules: tuple[str, ...]) -> None:
+    spark = started.enter_context(context(master))
+    cores = spark.defaultParallelism
+    spark.parallelize(range(cores), cores).foreach(lambda _: _import(modules))
+
+
+def _import(modules: tuple[str, ...]) -> None:
+    for module in modules:
+        import_module(module)
+
+
+def _active() -> SparkContext | None:
     from pyspark import SparkContext
 
-    if SparkContext._active_spark_context is not None:
-        yield SparkContext._active_spark_context
-        return
-    with tempfile.TemporaryFile() as log:
-        settings = _settings(master, memory) | (SMALL if small else {})
-        gateway = _launch(settings, log)
-        try:
-            spark = _connect(master, gateway)
-            try:
-                with user_errors():
-                    yield spark
-            finally:
-                spark.stop()
-        finally:
-            _end(gateway)
-            SparkContext._gateway = SparkContext._jvm = None
+    return SparkContext._active_spark_context
+
+
+def _start(
+    master: str, settings: dict[str, str], log: IO[bytes], started: ExitStack
+) -> SparkContext:
+    """Start Spark; the stack ends it."""
+    gateway = _launch(settings, log)
+    started.callback(_end, gateway)
+    spark = _connect(master, gateway)
+    started.callback(spark.stop)
+    return spark
 
 
 @contextmanager
@@ -130,7 +159,7 @@ def _probe(master: str) -> None:
     raise UserError(f"{master}: no answer; is there a Spark master (sbin/start-master.sh)?")
 
 
-def _settings(master: str, memory: str) -> dict[str, str]:
+def _settings(master: str, memory: str, small: bool) -> dict[str, str]:
     settings = {
         "spark.app.name": "testbed digest",
         "spark.master": master,
@@ -144,7 +173,7 @@ def _settings(master: str, memory: str) -> dict[str, str]:
     }
     if master.startswith("local"):
         settings |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
-    return settings
+    return settings | (SMALL if small else {})
 
 
 def _launch(settings: dict[str, str], log: IO[bytes]) -> Any:
@@ -192,6 +221,9 @@ def _cause(error: Exception) -> str:
 
 
 def _end(gateway: Any) -> None:
+    from pyspark import SparkContext
+
+    SparkContext._gateway = SparkContext._jvm = None
     with suppress(Exception):
         gateway.shutdown()
     gateway.proc.stdin.close()
