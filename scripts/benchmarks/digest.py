@@ -1,19 +1,26 @@
-"""Packets per second: this project's Spark source, tshark and scapy on one capture, in one run.
+"""Packets per second: the digest, and its Spark source, against tshark and scapy, in one run.
 
-The capture is like those of the testbed: cooked packets (SLL2) with times in nanoseconds, UDP with the
-header of the wire format, payloads of mixed sizes. Spark counts packets and bytes by source and kind
-on two cores, without the start of its session; the best of several rounds counts, since Java gets
-faster as it goes. tshark and scapy decode the same fields of the first packets of the same file. All
-three must agree on these. Memory is the sum of the peak resident sizes of all processes: Python, Java
-and the Python processes that Java starts.
+First the whole digest of an emulated run with a million packets, all tables, on two cores, without
+the start of Spark, and of the same run several times as long; tshark only reads its captures. ``--run``
+names a run that there is already. On a machine that others use too, the seconds of processor tell more
+than those of the clock.
+
+Then reading alone. The capture is like those of the testbed: cooked packets (SLL2) with times in
+nanoseconds, UDP with the header of the wire format, payloads of mixed sizes. Spark counts packets and
+bytes by source and kind on two cores, without the start of its session; the best of several rounds
+counts, since Java gets faster as it goes. tshark and scapy decode the same fields of the first packets
+of the same file. All three must agree on these. Memory is the sum of the peak resident sizes of all
+processes: Python, Java and the Python processes that Java starts.
 """
 
 import os
 import subprocess
 import tempfile
 import time
+from argparse import BooleanOptionalAction, Namespace
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,11 +33,17 @@ from scapy.utils import PcapReader
 
 from scripts import parser
 from scripts.benchmarks import timed
+from scripts.benchmarks._emulated import emulate, repeated
 from testbed.digest import session
+from testbed.digest.digest import digest_runs, open_runs
 from testbed.digest.source import packets
 from testbed.packets import headers
 from testbed.packets.pcap import FILE_HEADER, RECORD
+from testbed.progress import silent
 from testbed.protocols.wire import MAGIC, VERSION, WireError, decode_header
+from testbed.runs import results
+from testbed.runs.directory import RunDirectory
+from testbed.spark.session import context
 
 CHUNK = 10_000
 LAYERS = {
@@ -45,11 +58,49 @@ Counts = dict[tuple[int, int], tuple[int, int]]  # packets and bytes by source a
 
 
 def main() -> None:
-    """Make the captures, measure all three tools, compare their counts and print their rates."""
+    """Measure the whole digest, then reading alone."""
     command = parser("bench digest", __doc__)
     command.add_argument("--packets", type=int, default=5_000_000)
     command.add_argument("--rounds", type=int, default=3)
+    command.add_argument("--run", type=Path, help="a run of engine virtual without fragments")
+    command.add_argument("--times", type=int, default=4, help="as long, for the second digest")
+    command.add_argument("--reading", action=BooleanOptionalAction, default=True)
     options = command.parse_args()
+    with tempfile.TemporaryDirectory(prefix="bench-digest-") as name:
+        whole(options.run or emulate(Path(name)), Path(name) / "longer", options.times)
+    if options.reading:
+        reading(options)
+
+
+def whole(run: Path, longer: Path, times: int) -> None:
+    """Measure the whole digest of a run and of a longer one, and how fast tshark reads."""
+    print(f"the whole digest; load {os.getloadavg()[0]:.1f}", flush=True)
+    capture = max(RunDirectory(run).captures, key=lambda file: file.stat().st_size)
+    words = ["tshark", "-n", "-r", str(capture), "-T", "fields", "-e", "frame.time_epoch"]
+    before = processor_s()
+    seconds, told = timed(partial(subprocess.check_output, words, text=True))
+    count = told.count("\n")
+    show("tshark reads", count / seconds, count / (processor_s() - before))
+    for path in (run, repeated(run, times, longer)):
+        with context("local[2]") as spark:
+            sources, refused = open_runs([path])
+            assert not refused
+            before = processor_s()
+            seconds, (digest,) = timed(partial(digest_runs, spark, sources, silent))
+            spent, memory = processor_s() - before, resident()
+        assert digest.problems == [], digest.problems
+        count = digest.summary["hops"] + len(results.load_run(path).sent)
+        show(f"{count:,} packets", count / seconds, count / spent, describe(memory))
+
+
+def show(what: str, rate: float, of_processor: float, more: str = "") -> None:
+    """Print packets per second by the clock, and by what all processes used of the processors."""
+    rates = f"{rate:>12,.0f} packets/s{of_processor:>12,.0f} per second of processor"
+    print(f"  {what:<22}{rates}  {more}".rstrip(), flush=True)
+
+
+def reading(options: Namespace) -> None:
+    """Measure all three tools on one capture, and compare their counts."""
     with tempfile.TemporaryDirectory(prefix="bench-digest-") as name:
         sizes = {
             "scapy": min(30_000, options.packets),
@@ -176,6 +227,14 @@ def chunk(random: np.random.Generator, first: int, noise: bytes) -> tuple[memory
 
 def resident() -> dict[str, int]:
     """Peak resident bytes of this process and all its descendants, by program."""
+    sums: Counter[str] = Counter()
+    for pid, (name, size) in resident_by_process().items():
+        sums["driver" if pid == os.getpid() else name] += size
+    return dict(sums)
+
+
+def resident_by_process() -> dict[int, tuple[str, int]]:
+    """Program and peak resident bytes of this process and all its descendants."""
     parents, found = {}, {}
     for directory in Path("/proc").glob("[0-9]*"):
         try:
@@ -187,14 +246,24 @@ def resident() -> dict[str, int]:
             pid = int(directory.name)
             parents[pid] = int(fields["PPid"])
             found[pid] = (fields["Name"], int(fields["VmHWM"].split()[0]) * 1024)
-    sums: Counter[str] = Counter()
-    for pid, (name, size) in found.items():
-        above = pid
-        while above not in (0, os.getpid()):
-            above = parents.get(above, 0)
-        if above:
-            sums["driver" if pid == os.getpid() else name] += size
-    return dict(sums)
+    return {pid: its for pid, its in found.items() if _descends(pid, parents)}
+
+
+def _descends(pid: int, parents: dict[int, int]) -> bool:
+    while pid not in (0, os.getpid()):
+        pid = parents.get(pid, 0)
+    return pid != 0
+
+
+def processor_s() -> float:
+    """Seconds of processor that this process and all its descendants have used."""
+    every = resident_by_process()
+    ticks = 0
+    for pid in every:
+        with suppress(OSError):
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            ticks += sum(map(int, fields[11:15]))  # its own, and those of children that have ended
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def describe(memory: dict[str, int]) -> str:
