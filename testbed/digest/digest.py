@@ -108,6 +108,7 @@ class Source(RunDirectory):
             self.problems.append(f"the run is not finished, its status is {status}{reason}")
         if not self.event_logs:
             raise UserError(f"{path}: no event logs, so there is nothing to digest")
+        self.links = self._links()
         self.capture = self._capture()
 
     @property
@@ -146,11 +147,7 @@ class Source(RunDirectory):
             tables=tables.absolute(),
             processes=self.network.processes,
             end=round(self.engine.get("duration_ms", 0) * 1e6),
-            links={
-                ends: (link["delay_ns"], link["bandwidth_bps"])
-                for a, b, link in self.network.graph.edges(data=True)
-                for ends in ((a, b), (b, a))
-            },
+            links=self.links,
             buckets=self._buckets(),
             places={int(index): ends for index, ends in capture["interfaces"].items()},
             start=capture["start_unix_ns"],
@@ -210,6 +207,17 @@ class Source(RunDirectory):
         if any(isinstance(fault, Drift) for fault in self.experiment.faults):
             untold |= {f"delay_ms_{which}" for which in ("mean", "p50", "p99", "max")}
         return untold
+
+    def _links(self) -> dict[tuple[int, int], tuple[int, int]]:
+        """Delay and bandwidth of each direction of each link."""
+        try:
+            return {
+                ends: (link["delay_ns"], link["bandwidth_bps"])
+                for a, b, link in self.network.graph.edges(data=True)
+                for ends in ((a, b), (b, a))
+            }
+        except KeyError as error:
+            raise UserError(f"{self.network_file}: a link without {error}") from None
 
     def _capture(self) -> dict[str, Any] | None:
         """What is needed to understand its captures, if it has any."""

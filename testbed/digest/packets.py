@@ -80,10 +80,11 @@ class TablePart:
 
 
 def _places(facts: Facts) -> tuple[Integers, Integers]:
-    """Tail and head of each interface, by its number."""
+    """Tail and head of each interface, by its number; what is no link of the network is nowhere."""
     tails, heads = np.full((2, max(facts.places, default=0) + 2), NOWHERE)
     for interface, (tail, head) in facts.places.items():
-        tails[interface], heads[interface] = HOST if tail is None else tail, head
+        if tail is None or (tail, head) in facts.links:
+            tails[interface], heads[interface] = HOST if tail is None else tail, head
     return tails, heads
 
 
