@@ -118,6 +118,15 @@ def _damages(table: dict[str, Any], word: str, status: int) -> Iterator[Case]:
             yield Case(name, tuple(words.split()), status, word, "", file, table["how"])
 
 
+def _captures(table: dict[str, Any], word: str, status: int) -> Iterator[Case]:
+    """Captures, in hexadecimal, and what the emulation said of them."""
+    words = ("export", "RUN", "--pcapng", "-o", "out.pcapng")
+    for content in table["hex"]:
+        how = {"hex": content, "emulation": table.get("emulation", '{"interfaces": {}}')}
+        name = f"capture {content[:40]} {table.get('emulation', '')}"
+        yield Case(name, words, status, word, "", "packets/x.pcap", how)
+
+
 def _words(table: dict[str, Any], word: str, status: int) -> Iterator[Case]:
     """Command lines, in an environment if one is given."""
     environment = table.get("environment")
@@ -127,7 +136,13 @@ def _words(table: dict[str, Any], word: str, status: int) -> Iterator[Case]:
         yield Case(name, tuple(words.split()), status, word, text, environment=environment)
 
 
-READERS = {"edit": _edits, "text": _texts, "damage": _damages, "words": _words}
+READERS = {
+    "edit": _edits,
+    "text": _texts,
+    "damage": _damages,
+    "capture": _captures,
+    "words": _words,
+}
 
 
 class Bench:
@@ -236,6 +251,9 @@ def _damage(file: Path, how: dict[str, Any]) -> None:
     match how:
         case {"remove": True}:
             shutil.rmtree(file) if file.is_dir() else file.unlink()
+        case {"hex": content, "emulation": told}:
+            file.write_bytes(bytes.fromhex(content))
+            (file.parents[1] / "emulation.json").write_text(told)
         case {"text": text}:
             file.write_text(text * how.get("times", 1), encoding="utf-8")
         case {"cut": size}:

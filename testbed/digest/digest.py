@@ -149,7 +149,7 @@ class Source(RunDirectory):
             end=round(self.engine.get("duration_ms", 0) * 1e6),
             links=self.links,
             buckets=self._buckets(),
-            places={int(index): ends for index, ends in capture["interfaces"].items()},
+            places=capture["interfaces"],
             start=capture["start_unix_ns"],
             packet_table=self.packet_table.absolute(),
             framing=self.experiment.transport.framing,
@@ -227,7 +227,8 @@ class Source(RunDirectory):
             return None
         try:
             found = self.emulation
-            captured, _, _ = (found[key] for key in ("captured", "interfaces", "start_unix_ns"))
+            captured, _ = (found[key] for key in ("captured", "start_unix_ns"))
+            found = {**found, "interfaces": self.interfaces}
             files = open_captures([self.packets])
         except (UserError, KeyError, TypeError) as error:
             self.problems.append(f"the captures are left out: {error}")

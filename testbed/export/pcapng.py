@@ -115,9 +115,7 @@ def write_pcapng(run: RunDirectory) -> Iterator[bytes]:
     captures = open_captures([run.packets])
     if any(capture.link != LINKTYPE_LINUX_SLL2 for capture in captures):
         raise UserError(f"{run.packets}: not captures of cooked packets (SLL2)")
-    interfaces: dict[int, Ends] = {
-        int(index): (tail, head) for index, (tail, head) in run.emulation["interfaces"].items()
-    }
+    interfaces = run.interfaces
     links = _links(run.network.graph)
     yield _block(SECTION, struct.pack("<IHHq", BYTE_ORDER, 1, 0, -1), {APPLICATION: b"testbed"})
     for ends in interfaces.values():

@@ -240,6 +240,18 @@ class RunDirectory(AbstractContextManager["RunDirectory"]):
         content: dict[str, Any] = read_json(file, "the emulation did not end well")
         return content
 
+    @property
+    def interfaces(self) -> dict[int, tuple[int | None, int]]:
+        """The ends of the link that each captured interface belongs to; None is a host."""
+        try:
+            found = self.emulation["interfaces"].items()
+            return {int(index): (tail, head) for index, (tail, head) in found}
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise UserError(
+                f"{self.path / 'emulation.json'}: does not say which link each interface is of, so "
+                "the captures cannot be used"
+            ) from None
+
     def write_emulation(self, content: dict[str, Any]) -> None:
         """Write the counters of an emulation."""
         self.write_json("emulation.json", content)

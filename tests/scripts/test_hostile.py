@@ -35,6 +35,23 @@ def test_a_sample_of_the_corpus_comes_to_what_it_must(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
+    "name",
+    [
+        "check RUN: network.json: fifo 'True'",
+        "check RUN: network.json: link '/dev/zero'",
+        "topology = {'model': 'file', 'path': '/dev/zero'}",
+        "topology = {'model': 'locality', 'nodes': 4, 'beta",
+        "run FILE --no-digest {'COLUMNS': '0'}",
+        '{"interfaces": 1}',
+        '{"interfaces": {"x": [0, 1]}}',
+    ],
+)
+def test_what_once_broke_a_command_is_tried_every_time(name: str, bench: Bench) -> None:
+    (case,) = (case for case in CORPUS if name in case.name)
+    assert bench.attempt(case).wrong is None
+
+
+@pytest.mark.parametrize(
     ("status", "said", "wrong"),
     [
         (2, "testbed: no nodes here", None),

@@ -16,10 +16,9 @@ def summarise_emulation(
 ) -> dict[str, Any]:
     """The summary, as the simulator gives it; how true the network was goes into the manifest."""
     raw = directory.emulation
-    interfaces = {int(index): tuple(ends) for index, ends in raw["interfaces"].items()}
     packets = read_packets(directory.packets)
     spans = UnjudgeableSpans(raw["conditions"], raw["start_unix_ns"])
-    carried, errors, overtaken = replay(packets, interfaces, network.graph, spans)
+    carried, errors, overtaken = replay(packets, directory.interfaces, network.graph, spans)
     carried = replace(carried, **raw["links"])
     dropped = raw["capture_dropped"] + sum(raw["dropped"].values())
     fidelity = judge(errors, dropped, carried.hops - len(errors), overtaken)
