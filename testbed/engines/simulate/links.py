@@ -184,6 +184,7 @@ class Scheduler:
         link.free_at = end = start + link.transmission[packet.size]
         arrival = end + link.delay
         link.packets += 1
+        self.wire_bytes += packet.size
         link.time += arrival - now
         key = arrival << LINK_BITS | link.number
         flight = link.flight
@@ -243,7 +244,6 @@ class Scheduler:
                 heapreplace(heap, flight[0][0])
             else:
                 heappop(heap)
-            self.wire_bytes += packet.size
             for onward in hop.onward:
                 transmit(onward, packet, now)
             if hop.receives:

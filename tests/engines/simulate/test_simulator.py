@@ -235,8 +235,18 @@ def test_one_seed_is_one_run(tmp_path: Path) -> None:
     assert figures[0] == figures[1] != figures[2]
 
 
-def test_the_packet_table_tells_what_the_counters_count(tmp_path: Path) -> None:
-    what = experiment({"name": "timestamp", "multicast": "unicast"}, 12, packets="full")
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        {"name": "timestamp", "multicast": "unicast"},
+        {"name": "daisy", "group_size": 4},  # it never rests: packets are on their way at the end
+    ],
+    ids=lambda protocol: protocol["name"],
+)
+def test_the_packet_table_tells_what_the_counters_count(
+    protocol: dict[str, Any], tmp_path: Path
+) -> None:
+    what = experiment(protocol, 12, packets="full", links={"delay_ms": [20.0, 40.0]})
     done = run(what, tmp_path)
     table = pq.read_table(done.path / "packets" / "links.parquet")
     column = {name: table[name].to_numpy() for name in table.column_names}
