@@ -70,7 +70,7 @@ class Reshaping:
         if plan is not None:
             yield from group.hush(now)
             group.change.reshape = None if group.history else plan
-            if now - begins > PATIENT * heartbeat:  # another group tries too
+            if now - begins >= PATIENT * heartbeat:  # another group tries too
                 pause = daisy.place.rng.uniform(PATIENT, 4 * PATIENT)
                 self.begins[level] = now + round(pause * heartbeat)
         elif now >= begins:

@@ -300,7 +300,7 @@ class Group:
         if now - self.ticked_at > 2 * self.timing.heartbeat:  # this process itself was paused
             self.detector.restart(now)
         self.ticked_at = now
-        if self.state == SILENT and now - self.silent_since > 2 * self.timing.heartbeat:
+        if self.state == SILENT and now - self.silent_since >= 2 * self.timing.heartbeat:
             yield self.go("resume")
         if not self.frozen and self.casting is not None:
             self.casting.release(may)

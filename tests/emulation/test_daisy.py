@@ -38,18 +38,22 @@ def test_a_server_is_killed_and_nothing_is_lost(inside: str, tmp_path: Path) -> 
     assert figures["delay_within_groups_ms_mean"] < figures["delay_across_groups_ms_mean"]
 
 
-def test_a_group_is_cut_off_and_a_server_killed_as_in_the_simulator(tmp_path: Path) -> None:
-    """The file has 64 hosts, of which this takes four groups; a level more or less is one word."""
+def test_a_level_is_added_a_group_cut_off_and_a_server_killed_as_in_the_simulator(
+    tmp_path: Path,
+) -> None:
+    """The file has 64 hosts, of which this takes four groups, and lets them split and grow."""
     document = read_document(FAIL_OVER)
     document["topology"]["rows"] = 4
-    document["workload"]["messages"] = 60
+    document["workload"] |= {"messages": 60, "settle_ms": 4000}
+    document["protocol"] |= {"levels": 2, "split_above": 3, "max_levels": 3}
+    document["fault"][0]["at_ms"] = 310
     (what,) = parse(document | {"engine": "virtual"}, FAIL_OVER)
     done = emulated(what, tmp_path, "multicasts", "deliveries", "crashes")
     assert done[0].summary["crashes"] == 1
     assert not done[0].verdict.count("orphaned")  # only who crashed lacks anything
     hosts, simulated = map(logged, done)
-    changes = {(event["state"], event["event"]) for event in hosts[5] if "state" in event}
-    assert ("proposing", "install") in changes
+    changes = {(e["node"], e["event"]) for events in hosts.values() for e in events}
+    assert changes >= {(0, "level-added"), (4, "crash"), (5, "install"), (8, "expel")}
     assert hosts == simulated
 
 
