@@ -34,9 +34,9 @@ Limits. Without ``safe``: as above. A process that is cut off from most of its v
 than ``forget_ms`` lacks what was sent meanwhile; one that leaves is not owed what was in transit. If a
 whole view of servers crashes together with a local group, messages that others had from that group may
 be delivered without their causal past. So may what the last member of a local group sends, if it
-leaves just when another group merges with its own, and comes back; and what a server sends that leaves and
-soon comes back, before another of its group has what it had delivered last. Where levels grow, those who were
-cut off for longer than ``grace_ms`` may lose messages.
+leaves just when another group merges with its own, and comes back; and what a server sends that
+leaves and soon comes back, before another of its group has what it had delivered last. Where levels
+grow, those who were cut off for longer than ``grace_ms`` may lose messages.
 """
 
 from collections import deque
