@@ -46,8 +46,9 @@ def find_waits(records: Records, wishes: Wishes, end: int, k: int) -> Availabili
     owned = sorted(span for span in spans if span.ticket is not None)
     waits = tuple(sorted(span for span in spans if span.ticket is None))
     gaps = [(a, b) for a, b in _gaps(owned, end) if any(w.start < b and w.end > a for w in waits)]
+    told_apart = (*_longest(waits, owned, wishes, end, k), *_unserved(waits, end))
     if not gaps:
-        return Availability(None, waits, tuple(_unserved(waits, end)))
+        return Availability(None, waits, told_apart)
     start, stop = max(gaps, key=lambda gap: gap[1] - gap[0])
     idle = sorted({w.node for w in waits if w.start < stop and w.end > start})
     when = "to the end" if stop == end else f"to {stop / NS_PER_MS:,.0f} ms"
@@ -56,7 +57,7 @@ def find_waits(records: Records, wishes: Wishes, end: int, k: int) -> Availabili
         f"send for {(stop - start) / NS_PER_MS:,.0f} ms"
     )
     told += f"; {_promised(owned, wishes, start, stop, k)}" if k else ""
-    return Availability(Span(start, stop, idle[0]), waits, (told, *_unserved(waits, end)))
+    return Availability(Span(start, stop, idle[0]), waits, (told, *told_apart))
 
 
 def _spans(node: int, records: Records, wishes: Wishes, end: int) -> Iterator[Span]:
@@ -95,6 +96,23 @@ def _gaps(owned: Iterable[Span], end: int) -> Iterator[tuple[int, int]]:
         until = max(until or 0, span.end)
     if until is not None and until < end:
         yield until, end
+
+
+def _longest(
+    waits: Sequence[Span], owned: Sequence[Span], wishes: Wishes, end: int, k: int
+) -> Iterator[str]:
+    """Who waited longest of those that got a ticket in the end, and why, if it had one before."""
+    served = [wait for wait in waits if wait.end < end]
+    if not served:
+        return
+    start, stop, node, _ = max(served, key=lambda wait: wait.end - wait.start)
+    asked = dict(wishes.get(node, ())).get(start)
+    why = f"after its {asked}" if asked else "having lost its ticket"
+    told = (
+        f"node {node} waited longest of those that got a ticket: it could not send for "
+        f"{(stop - start) / NS_PER_MS:,.0f} ms from {start / NS_PER_MS:,.0f} ms on, {why}"
+    )
+    yield told + (f"; {_promised(owned, wishes, start, stop, k)}" if k and not asked else "")
 
 
 def _unserved(waits: Iterable[Span], end: int) -> Iterator[str]:

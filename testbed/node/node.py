@@ -184,8 +184,6 @@ class Node:
         self.runtime.set_timer(self, timer, delay if self.rate == 1 else int(delay / self.rate) + 1)
 
     def _in_run_time(self, facts: Mapping[str, Any]) -> Mapping[str, Any]:
-        if self.rate == 1:
-            return facts
         return {k: ceil(v / self.rate) if isinstance(v, Instant) else v for k, v in facts.items()}
 
     def _deliver(self, message: Message, now: int) -> None:

@@ -53,7 +53,21 @@ def test_a_joiner_waits_and_may_wait_in_vain() -> None:
     owned = {0: claims((0, 3, 100)), 1: claims((30, 2, 100))}
     found = look(owned, {1: [(10, "join")], 2: [(40, "join")]}, 100)
     assert found.figures() == {"ticket_wait_ms_max": 60, "no_owner_ms_max": 0}
-    assert found.sentences == ("node 2 wanted a ticket from 40 ms to the end, and had none",)
+    assert found.sentences == (
+        "node 1 waited longest of those that got a ticket: it could not send for 20 ms from 10 ms on, "
+        "after its join",
+        "node 2 wanted a ticket from 40 ms to the end, and had none",
+    )
+
+
+def test_who_lost_its_ticket_is_told_and_whether_the_paper_promised_otherwise() -> None:
+    others = {p: claims((0, 4 - p, 100)) for p in range(1, 5)}
+    found = look({0: claims((0, 4, 20), (30, 4, 100)), **others}, {}, 100)
+    assert found.sentences == (
+        "node 0 waited longest of those that got a ticket: it could not send for 10 ms from 20 ms on, "
+        "having lost its ticket; of 5 coordinators 0 had crashed or left: the paper promised that "
+        "nodes 4, 3, 2, 1, 0 go on, unless links failed",
+    )
 
 
 def dead(members: int, crashed: int, k: int = 1) -> str:

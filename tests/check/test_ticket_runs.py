@@ -34,8 +34,10 @@ def lost(a: int, b: int, at_ms: float, **more: float) -> dict[str, Any]:
     return {"kind": "loss", "rate": 1.0, "link": [a, b], "at_ms": at_ms, **more}
 
 
-def late(a: int, b: int) -> dict[str, Any]:
-    return {"kind": "reordering", "rate": 1.0, "late_ms": 200.0, "link": [a, b], "at_ms": 150.0}
+def late(a: int, b: int) -> list[dict[str, Any]]:
+    """Two processes are farther and farther away, so slowly that votes never stop coming."""
+    moves = [{"late_ms": 40.0 * i, "at_ms": 150.0 * i} for i in range(1, 6)]
+    return [{"kind": "reordering", "rate": 1.0, "link": [a, b], **move} for move in moves]
 
 
 CUT = {"fault": [lost(4, 5, 150.0)]}  # 5 excludes 4, which others still hear
@@ -55,7 +57,11 @@ HANDED_ON = {
     "send": [{"node": 1, "at_ms": 100.0}, {"node": 3, "at_ms": 110.0}],
 }
 # three voters of 2 are far away, and 3 excludes it
-FAR = {"coordinators": 5, "fault": [late(2, 4), late(0, 2), late(2, 5), lost(2, 3, 500.0)]}
+FAR = {
+    "coordinators": 5,
+    "fault": [*late(2, 4), *late(0, 2), *late(2, 5), lost(2, 3, 1000.0)],
+    "settle_ms": 1000.0,
+}
 
 
 def document(protocol: str, **scene: Any) -> dict[str, Any]:

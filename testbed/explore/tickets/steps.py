@@ -5,10 +5,10 @@ part of a round, and what can no longer make a difference is set to one value. A
 are renumbered, in the same order. So even an endless run has finitely many states.
 """
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from copy import deepcopy
 from dataclasses import fields, replace
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from operator import attrgetter
 from typing import Any, NamedTuple, cast
 
@@ -18,14 +18,15 @@ from testbed.explore.choices import ScriptedChoices, all_ways
 from testbed.explore.freeze import Numbered, freeze
 from testbed.protocols.base import CancelTimer, Place, Send, SetTimer
 from testbed.protocols.cluster.tickets import Granted, Leases, LeaseSettings
-from testbed.protocols.cluster.tickets.exclusion import SILENCE
-from testbed.protocols.cluster.tickets.lease_messages import Alive, Refused, Register
+from testbed.protocols.cluster.tickets.exclusion import SILENCE, Exclusion
+from testbed.protocols.cluster.tickets.lease_messages import Accept, Alive, Refused, Register, Voter
+from testbed.protocols.cluster.tickets.polls import Memory
 from testbed.protocols.cluster.tickets.voting import NOWHERE
 
 TICK = 2
 PROCESSES = TICKETS = 3
 FOUNDERS = {TICKETS - 1 - p: p for p in range(PROCESSES)}
-FIELDS = attrgetter(
+FIELDS = (
     *("voter", "state", "ticket", "wants_out", "number", "member", "clock", "polls", "question"),
     *(
         "L",
@@ -41,7 +42,9 @@ FIELDS = attrgetter(
     ),
     *("lease_end", "quarantine_end", "linking_end", "part"),
 )
-EXCLUSION_FIELDS = attrgetter("target", "after", "ended", "candidate", "waited", "fenced_at")
+EXCLUSION_FIELDS = ("target", "after", "ended", "candidate", "waited", "fenced_at")
+field_values, exclusion_values = attrgetter(*FIELDS), attrgetter(*EXCLUSION_FIELDS)
+THAWED = 1 << 12  # processes that are kept ready, beside what makes a difference in all of them
 ENDS = ("lease_end", "quarantine_end", "linking_end")
 IDLE: dict[str, Any] = {
     **dict.fromkeys(ENDS, 0),
@@ -56,7 +59,7 @@ Numbers = frozenset[tuple[int, int, int]]  # process, old number and new number 
 
 
 class Local(NamedTuple):
-    """A process, and the ticks until its timers are due."""
+    """A process, or what makes a difference in it, and the ticks until its timers are due."""
 
     machine: Any
     timers: tuple[tuple[Hashable, int], ...]
@@ -110,6 +113,14 @@ def collect(walk: Callable[[Renumber], object]) -> frozenset[tuple[int, int]]:
     polls: dict[tuple[int, int], int] = {}
     walk(lambda process, number: polls.setdefault((process, number), number))
     return frozenset(polls)
+
+
+def remembered(known: Iterable[Any], forgotten: Iterable[Any]) -> Memory[Any]:
+    """A memory with these members, and the latest ones that it has forgotten."""
+    memory: Memory[Any] = Memory()
+    memory.update(known)
+    memory.forgotten = dict(forgotten)
+    return memory
 
 
 class Steps:
@@ -197,6 +208,9 @@ class LeaseSteps(Steps):
         rules = LeaseSettings(k=1, round_ns=parts * TICK, delay_ns=TICK // 2, parts=parts)
         super().__init__(lambda place: kind(place, TICKETS, FOUNDERS, rules))
         self.kind = kind
+        self.fresh: dict[Voter, dict[str, Any]] = {}  # what never changes in a process
+        self.shared: dict[Hashable, Hashable] = {}  # values that many processes have
+        self.machine = lru_cache(THAWED)(self._machine)
         self.tick = cache(self._tick)
         self.slowed = cache(self._slowed)
         self.polls = cache(self._polls)
@@ -204,13 +218,33 @@ class LeaseSteps(Steps):
         self.readdressed = cache(self._readdressed)
 
     @override
+    def number(self, local: Local) -> int:
+        """The number of a state, of which nothing is kept but what makes a difference."""
+        if local.machine.voter not in self.fresh:
+            self.fresh[local.machine.voter] = vars(local.machine).copy()
+        key = Local(self.hashable(local.machine), local.timers)
+        return self.locals.number(key, key)
+
+    def _machine(self, state: int) -> Any:
+        """A process in a state, to be looked at only."""
+        return self.clone(self.locals[state].machine)
+
+    @override
     def clone(self, machine: Any) -> Any:
-        other = object.__new__(type(machine))
-        other.__dict__.update(machine.__dict__)
-        for name in ("registers", "fences", "ended", "waiting"):
-            setattr(other, name, getattr(machine, name).copy())
-        if (x := machine.exclusion) is not None:
-            other.exclusion = replace(x, reports=dict(x.reports))
+        """A process, from what makes a difference in it."""
+        values, registers, ended, forgotten, fences, waiting, offer, exclusion = machine
+        other = object.__new__(self.kind)
+        vars(other).update(self.fresh[values[0]])
+        vars(other).update(zip(FIELDS, values, strict=True))
+        other.registers, other.ended = map(remembered, (registers, ended), forgotten)
+        other.fences, other.waiting = dict(fences), dict(waiting)
+        other.offer = offer and Accept(
+            offer[1], 0, **dict(zip(Accept.types, offer[2:], strict=True))
+        )
+        other.exclusion = None
+        if exclusion is not None:
+            known = dict(zip(EXCLUSION_FIELDS, exclusion[0], strict=True))
+            other.exclusion = Exclusion(**known, reports=dict(exclusion[1]))
         return other
 
     @override
@@ -243,15 +277,22 @@ class LeaseSteps(Steps):
     @override
     def hashable(self, machine: Any) -> Hashable:
         x = machine.exclusion
+        memories = machine.registers, machine.ended
         return (
-            FIELDS(machine),
-            *(frozenset(known.items()) for known in (machine.registers, machine.ended)),
-            *(frozenset(m.forgotten.items()) for m in (machine.registers, machine.ended)),
-            frozenset(machine.fences.items()),
+            tuple(map(self.share, field_values(machine))),
+            *(self.share(frozenset(known.items())) for known in memories),
+            self.share(tuple(frozenset(known.forgotten.items()) for known in memories)),
+            self.share(frozenset(machine.fences.items())),
             tuple(machine.waiting.items()),
             None if machine.offer is None else hashable_message(machine.offer),
-            None if x is None else (EXCLUSION_FIELDS(x), frozenset(x.reports.items())),
+            None if x is None else (exclusion_values(x), frozenset(x.reports.items())),
         )
+
+    def share(self, value: Any) -> Any:
+        """The first value that is equal to this one, and of its type."""
+        if not isinstance(value, tuple | frozenset):
+            return value
+        return self.shared.setdefault((type(value), value), value)
 
     def shifted(self, state: int, ticks: int) -> Local:
         """The state when the clock has gone on by a tick, or back; what has expired stays expired."""

@@ -142,7 +142,7 @@ class System:
     def actions(self, state: SystemState, cost: Used) -> Iterator[Successor]:
         """A user joins or leaves."""
         for p, local in self.living(state):
-            machine = self.steps.locals[local].machine
+            machine = self.steps.machine(local)
             if p in state.stopped or machine.state == "leaving" or machine.wants_out:
                 continue
             what = "join" if machine.state == "out" else "leave"
@@ -172,7 +172,7 @@ class System:
 
     def clock(self, local: int) -> int:
         """The logical clock of a process."""
-        clock: int = self.steps.locals[local].machine.clock
+        clock: int = self.steps.machine(local).clock
         return clock
 
     def act(
@@ -244,7 +244,7 @@ class System:
         message = self.steps.messages[number]
         if locals_[p] == DEAD or not isinstance(message, Alive | Refused | Poll):
             return False
-        machine = self.steps.locals[locals_[p]].machine
+        machine = self.steps.machine(locals_[p])
         if isinstance(message, Alive | Refused):
             q = machine.question
             spare = q is not None and message.voter.process in q.spares
@@ -253,7 +253,7 @@ class System:
             return settled and self.steps.kind.voted is Leases.voted
         register = message.register
         known = machine.registers.get(register.member)
-        q = None if locals_[sender] == DEAD else self.steps.locals[locals_[sender]].machine.question
+        q = None if locals_[sender] == DEAD else self.steps.machine(locals_[sender]).question
         if q is not None and q.register.number == register.number:
             return False
         if machine.fenced(register.member):
@@ -261,7 +261,7 @@ class System:
         return known is not None and known.number >= register.number
 
     def _powers(self, local: int) -> tuple[int, int]:
-        machine = self.steps.locals[local].machine
+        machine = self.steps.machine(local)
         ticket = machine.owns(0)
         return 0 if ticket is None else 1 << ticket, sum(1 << t for t in machine.assignable(0))
 

@@ -192,6 +192,15 @@ def test_the_others_go_on_sending_when_one_of_two_or_two_of_three_coordinators_c
     assert {0, *crashed, 7} <= late
 
 
+def test_coordinators_that_are_killed_in_a_row_or_cut_off_send_again(tmp_path: Path) -> None:
+    document = tomllib.loads((EXPERIMENTS / "coordinators.toml").read_text())
+    done = run(parsed(document), tmp_path)
+    assert done.verdict.ok
+    assert done.summary["no_owner_ms_max"] == 0
+    late = {e["node"] for e in events_of(done) if e["event"] == "send" and e["t"] > 4.5e9}
+    assert late == {*range(10), 20}
+
+
 @pytest.mark.parametrize("waits", [True, False])
 def test_who_has_no_ticket_produces_nothing_or_all_at_once_when_it_gets_one(
     waits: bool, tmp_path: Path
