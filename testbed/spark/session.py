@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import socket
@@ -93,11 +94,17 @@ def _start(
     master: str, settings: dict[str, str], log: IO[bytes], started: ExitStack
 ) -> SparkContext:
     """Start Spark; the stack ends it."""
+    logging.getLogger().addFilter(is_news)
     gateway = _launch(settings, log)
     started.callback(_end, gateway)
     spark = _connect(master, gateway)
     started.callback(spark.stop)
     return spark
+
+
+def is_news(record: logging.LogRecord) -> bool:
+    """Whether to show what is logged: py4j logs a traceback of every signal before it raises it."""
+    return not str(record.msg).startswith("KeyboardInterrupt while sending command")
 
 
 @contextmanager

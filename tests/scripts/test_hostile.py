@@ -1,5 +1,6 @@
 """Hostile input: a sample of the corpus, of files drawn from the schema, and of signals."""
 
+import logging
 from collections.abc import Iterator
 
 import pytest
@@ -8,6 +9,7 @@ from scripts.hostility import __main__ as command
 from scripts.hostility.cases import Bench, Case, Outcome, read_corpus
 from scripts.hostility.files import try_files
 from scripts.hostility.signals import COMMANDS, SIGNALS, Range, Shot, shots
+from testbed.spark.session import is_news
 
 CORPUS = read_corpus()
 SLOW = ("digest", "report", "fuzz", "shell")
@@ -84,6 +86,13 @@ def test_a_traceback_is_found_and_shown_with_its_file(monkeypatch: pytest.Monkey
 def test_a_signal_leaves_nothing_behind(number: object) -> None:
     (shot,) = (s for s in shots(["simulate"], len(SIGNALS), 1) if s.number == number)
     assert Range().fire(shot) is None
+
+
+def test_spark_shows_no_traceback_of_a_signal(caplog: pytest.LogCaptureFixture) -> None:
+    logging.getLogger().addFilter(is_news)
+    logging.error("KeyboardInterrupt while sending command.")
+    logging.error("something else")
+    assert caplog.messages == ["something else"]
 
 
 def test_what_a_signal_leaves_behind_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
