@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from testbed.engines.virtual import engine
+from testbed.engines.virtual.kernel import Kernel, built_kernels
 from testbed.errors import UserError
 from testbed.experiment import Experiment, Scenario, load
 from testbed.packets.pcap import read_packets
 from testbed.progress import silent
 from testbed.run import prepare
+from testbed.runs.directory import RunDirectory
 from tests.emulation.conftest import CHECKOUT, SAME, emulated, in_guest, module_in_guest
 from tests.experiments import parsed, run
 
@@ -37,17 +39,28 @@ def events(directory: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in (directory / "events").iterdir()}
 
 
+def traced(experiment: Experiment, runs: Path) -> RunDirectory:
+    """Run an experiment as if its protocol were somebody else's, on the oldest kernel there is."""
+    scenario = Scenario.of(experiment)
+    with prepare(scenario, runs) as directory:
+        older = engine.VirtualEngine(trusted=False, kernel=built_kernels()[-1])
+        older.run(scenario, directory, silent)
+    return directory
+
+
 @pytest.mark.parametrize("index", [0, 1], ids=["overlay", "timestamp"])
 def test_sixteen_nodes_are_exact_repeat_and_agree_with_the_simulator(
-    index: int, tmp_path: Path
+    index: int, kernel: Kernel, tmp_path: Path
 ) -> None:
     experiment = load(DEFAULT, engine="virtual")[index]
     first, simulated = emulated(experiment, tmp_path, *SAME, "messages")
-    second = run(experiment, tmp_path)
+    second = traced(experiment, tmp_path)
+    assert first.manifest["guest"]["mode"] == ("seccomp" if kernel.can_leave_untraced else "ptrace")
+    assert second.manifest["guest"]["mode"] == "ptrace"
     fidelity = first.manifest["fidelity"]
     assert fidelity["error_us_p999"] <= 5
     assert fidelity["dropped"] == first.summary["malformed"] == 0
-    # the same seed, the same run
+    # the same seed, the same run, however programs run in the guest
     assert events(first.path) == events(second.path)
     ours, theirs = (read_packets(r.path / "packets") for r in (first, second))
     assert len(ours) == len(theirs) > first.summary["hops"]

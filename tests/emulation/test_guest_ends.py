@@ -63,17 +63,22 @@ def test_a_guest_that_takes_too_long_is_ended(run: RunGuest) -> None:
         run("sleep", "60", virtual=False, timeout_s=1)
 
 
-def test_a_killed_guest_is_told_from_a_failed_command(kernel: Kernel, tmp_path: Path) -> None:
-    with Guest(["sleep", "60"], GuestSettings(results=tmp_path, virtual=False)) as guest:
+@pytest.mark.parametrize("trusted", [False, True], ids=["traced", "trusted"])
+def test_a_killed_guest_is_told_from_a_failed_command(
+    kernel: Kernel, tmp_path: Path, trusted: bool
+) -> None:
+    settings = GuestSettings(results=tmp_path, virtual=False, trusted=trusted)
+    with Guest(["sleep", "60"], settings) as guest:
         threading.Timer(1.0, os.kill, (guest.kernel_pid, signal.SIGKILL)).start()
         with pytest.raises(errors.GuestKilledError):
             guest.wait()
+        assert members({guest.kernel_pid}) == []  # what it ran has died with it
 
 
 def test_a_kernel_that_does_not_boot_is_told(kernel: Kernel, tmp_path: Path) -> None:
     broken = replace(kernel, linux=Path("/bin/false"))
     with (
-        Guest(["true"], GuestSettings(results=tmp_path), broken) as guest,
+        Guest(["true"], GuestSettings(results=tmp_path, kernel=broken)) as guest,
         pytest.raises(errors.BootFailedError, match="did not boot"),
     ):
         guest.wait()

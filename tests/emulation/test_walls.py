@@ -1,4 +1,7 @@
-"""Root in the guest tries to get at the host's files, processes and sockets; nothing gets through."""
+"""Root in the guest tries to get at the host's files, processes and sockets; nothing gets through.
+
+Whether its programs are traced or not.
+"""
 
 import os
 import socket
@@ -7,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.engines.virtual.kernel import Kernel
 from testbed.engines.virtual.walls import landlock_version
 from tests.emulation.conftest import in_guest
 
@@ -81,9 +85,17 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield host
 
 
-@pytest.fixture(scope="module")
-def said(host: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+@pytest.fixture(scope="module", params=[False, True], ids=["traced", "trusted"])
+def said(
+    request: pytest.FixtureRequest,
+    kernel: Kernel,
+    host: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> dict[str, str]:
     """What each of the ways led to, all of them in one guest."""
+    settings = {"virtual": False, "trusted": request.param, "kernel": kernel}
+    if request.param and not kernel.can_leave_untraced:
+        pytest.skip(f"programs are always traced on {kernel.version}")
     results = tmp_path_factory.mktemp("results")
     with socket.create_server(("127.0.0.1", 0)) as server:
         variables = {
@@ -100,7 +112,8 @@ def said(host: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]
         script = (
             f"mkdir -p /host; mount -t hostfs none /host -o /; ls /host/usr\n{ways}echo '=== end'"
         )
-        done = in_guest("bash", "-c", script, results=results, env=variables, virtual=False)
+        done = in_guest("bash", "-c", script, results=results, env=variables, **settings)
+    assert done.result.mode == ("seccomp" if request.param else "ptrace")
     first, *parts = done.stdout.split("=== ")
     assert "bin" in first.split()  # so there is something behind /host
     return dict(part.split("\n", 1) for part in parts)

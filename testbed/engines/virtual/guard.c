@@ -7,9 +7,9 @@
  * Landlock, whatever root does in the guest and even if it takes over the user-mode kernel.
  * Standard input is a pipe that the owner holds open. When that closes, when the owner dies in
  * whatever way, or when a signal says so, the guest is killed, every process of it is reaped, and
- * the directory RUN is removed. When the guest ends by itself, "ended STATUS" is printed, and
- * RUN is left for the owner to read until it closes the pipe. If the guard itself is killed, the
- * kernel process dies with it (parent-death signal), and with that the processes that it traces.
+ * the directory RUN is removed. When the guest ends by itself, "ended MILLISECONDS" is printed, the
+ * CPU time that it used, and RUN is left for the owner to read until it closes the pipe. If the guard
+ * itself is killed, the kernel process dies with it (parent-death signal), and with that the guest's.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -142,17 +142,22 @@ static _Noreturn void start_kernel(char **argv, pid_t guard)
 }
 
 /* The kernel process leads a session of its own: its group is all of the guest. */
-static int end_guest(pid_t kernel)
+static void end_guest(pid_t kernel)
 {
-	int status = -1, one;
-	pid_t pid;
-
 	kill(-kernel, SIGKILL);
 	kill(kernel, SIGKILL);
-	while ((pid = waitpid(-1, &one, __WALL)) > 0)
-		if (pid == kernel)
-			status = one;
-	return status;
+	while (waitpid(-1, NULL, __WALL) > 0)
+		;
+}
+
+/* Of all that was waited for, by us or by one of those. */
+static long used_ms(void)
+{
+	struct rusage used;
+
+	getrusage(RUSAGE_CHILDREN, &used);
+	return (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000 +
+	       (used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1000;
 }
 
 static int guest_has_ended(pid_t kernel)
@@ -166,7 +171,7 @@ int main(int argc, char **argv)
 {
 	sigset_t signals;
 	pid_t kernel, guard = getpid(), owner = getppid();
-	int status, stop = 0;
+	int stop = 0;
 
 	if (argc < 4)
 		return 2;
@@ -204,8 +209,8 @@ int main(int argc, char **argv)
 			stop = signal.ssi_signo != SIGCHLD;
 		stop |= watched[1].revents || watched[2].revents;
 	}
-	status = end_guest(kernel);
-	dprintf(STDOUT_FILENO, "ended %d\n", status);
+	end_guest(kernel);
+	dprintf(STDOUT_FILENO, "ended %ld\n", used_ms());
 	watched[0].fd = -1;
 	if (!stop)
 		poll(watched, 3, -1);

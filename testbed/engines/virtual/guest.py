@@ -59,6 +59,10 @@ class GuestSettings:
 
     results: Path  # the one directory of the host that the guest may write to; same path inside
     virtual: bool = True  # whether the kernel runs in virtual time; otherwise in real time
+    # Whether all code that runs in it is trusted. Then its programs need not be traced, where the
+    # kernel can do without: they are faster, but could read and write all memory of the guest.
+    trusted: bool = False
+    kernel: Kernel | None = None  # which to boot; None: the best that is built
     # Where the wall clock starts in virtual time, since 1970; None: at the host's time.
     start_ns: int | None = EPOCH_NS
     seed: int = 0  # the seed of the guest kernel's random numbers
@@ -85,7 +89,13 @@ class GuestResult:
     returncode: int  # as in subprocess: negative if a signal ended the command
     boot_s: float  # real seconds from the call until the command was started
     wall_s: float  # real seconds from the call until the guest had ended
+    cpu_s: (
+        float  # seconds of the host's CPUs that the guest used, which depend little on other load
+    )
     guest_s: float  # seconds that the command took on the guest's clock
+    kernel: str  # the version of the kernel
+    # How it caught system calls, "ptrace" or "seccomp"; None if the host does not let us see.
+    mode: str | None
     console: Path
 
 
@@ -119,18 +129,17 @@ def run_guest(command: Sequence[str], settings: GuestSettings) -> GuestResult:
 class Guest:
     """A guest that runs one command; a context manager that leaves nothing behind."""
 
-    def __init__(
-        self, command: Sequence[str], settings: GuestSettings, kernel: Kernel | None = None
-    ) -> None:
+    def __init__(self, command: Sequence[str], settings: GuestSettings) -> None:
         if not command:
             raise ValueError("a guest needs a command to run")
         self._command = list(command)
         self._settings = settings
-        self._kernel = kernel or find_kernel()
+        self._kernel = settings.kernel or find_kernel()
         self._results = settings.results.resolve()
         self.console = (settings.console or self._results / "console.log").resolve()
         self._guard: subprocess.Popen[bytes] | None = None
         self._boot_s: float | None = None
+        self._mode: str | None = None
         self._cpu: Cpu | None = None
 
     def __enter__(self) -> Self:
@@ -234,6 +243,8 @@ class Guest:
             words.append("time-travel=inf-cpu")
             if self._settings.start_ns is not None:
                 words.append(f"time-travel-start={self._settings.start_ns}")
+        if self._settings.trusted and self._kernel.can_leave_untraced:
+            words.append("seccomp=auto")  # by ptrace all the same on a host that forbids it
         self._cpu = Cpu()
         with self._cpu.inherited():
             self._guard = subprocess.Popen(
@@ -267,6 +278,7 @@ class Guest:
         """Whether the command has been started; the first time, record how long booting took."""
         if self._boot_s is None and any(how == "started" for how, _ in self._status()):
             self._boot_s = time.monotonic() - self._began
+            self._mode = self._probe.mode()
         return self._boot_s is not None
 
     def _overdue(self, now_s: float) -> str | None:
@@ -293,12 +305,18 @@ class Guest:
             raise errors.GuestKilledError(
                 f"The guest was killed while it ran the command.{self._tail()}", self.console
             )
+        assert self._guard is not None
+        assert self._guard.stdout is not None
+        _, used_ms = self._guard.stdout.readline().split()
         code, ended_ns = status.get("exit", status.get("signal", "")).split()
         return GuestResult(
             returncode=int(code) if "exit" in status else -int(code),
             boot_s=self._boot_s,
             wall_s=time.monotonic() - self._began,
+            cpu_s=int(used_ms) / 1000,
             guest_s=(int(ended_ns) - int(status["started"])) / 1e9,
+            kernel=self._kernel.version,
+            mode=self._mode,
             console=self.console,
         )
 

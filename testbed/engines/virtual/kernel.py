@@ -9,6 +9,9 @@ from testbed.engines.virtual.errors import KernelNotBuiltError
 from testbed.errors import SETUP
 
 _SOURCES = Path(__file__).parent
+# What scripts/kernel builds, the best first. From 6.16 on a guest can run without ptrace.
+RELEASES = ("7.2", "6.12")
+_UNTRACED = ("7.2",)
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,17 @@ class Kernel:
     init: Path  # the first process in the guest
     guard: Path  # the process on the host that ends the guest when its owner is gone
     symbols: Path  # the addresses of the kernel's variables, as printed by nm
+    release: str  # which of ``RELEASES`` it is
+
+    @property
+    def version(self) -> str:
+        """The version of the Debian package that it was built from."""
+        return self.linux.parent.name.rpartition("-")[0]
+
+    @property
+    def can_leave_untraced(self) -> bool:
+        """Whether programs in the guest can run without being traced."""
+        return self.release in _UNTRACED
 
 
 def cache_directory() -> Path:
@@ -30,16 +44,28 @@ def cache_directory() -> Path:
 
 
 def find_kernel(cache: Path | None = None) -> Kernel:
-    """The newest kernel that was built from this checkout's configuration and patch."""
+    """The best kernel that was built from this checkout's configuration and patches."""
+    cache = cache or cache_directory()
+    if kernels := built_kernels(cache):
+        return kernels[0]
+    raise KernelNotBuiltError(
+        f"The virtual-time kernel is not built (nothing that fits in {cache}): {SETUP}."
+    )
+
+
+def built_kernels(cache: Path | None = None) -> list[Kernel]:
+    """A kernel of each release that was built from this checkout's files, the best first."""
     cache = cache or cache_directory()
     helpers = cache / f"helpers-{_hash('guard.c', 'init.c')}"
-    kernels = cache.glob(f"*-{_hash('kernel.config', 'kernel.patch')}/linux")
-    newest = max(kernels, key=lambda path: path.stat().st_mtime, default=None)
-    if newest is None or not (helpers / "init").exists():
-        raise KernelNotBuiltError(
-            f"The virtual-time kernel is not built (nothing that fits in {cache}): {SETUP}."
-        )
-    return Kernel(newest, helpers / "init", helpers / "guard", newest.with_name("symbols"))
+    kernels = []
+    for release in RELEASES if (helpers / "init").exists() else ():
+        own = sorted(path.name for path in _SOURCES.glob(f"kernel-{release}.*"))
+        name = f"{release}.*-{_hash('kernel.config', 'kernel.patch', *own)}"
+        found = cache.glob(f"{name}/linux")
+        if newest := max(found, key=lambda path: path.stat().st_mtime, default=None):
+            symbols = newest.with_name("symbols")
+            kernels.append(Kernel(newest, helpers / "init", helpers / "guard", symbols, release))
+    return kernels
 
 
 def _hash(*names: str) -> str:

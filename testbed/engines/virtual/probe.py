@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
 
+_MODE = "using_seccomp"  # an int
 _USED = ("time_travel_time", "kernel_cpustat", "total_forks", "cpu_tasks", "init_task")
 # enum cpu_usage_stat in include/linux/kernel_stat.h: user, nice, system, softirq, irq, idle, …
 _CPU_STATISTICS = 7
@@ -50,6 +51,16 @@ class Probe:
             # Opened each time: opened before exec, it would show the memory before exec.
             with open(self._path, "rb", buffering=0) as memory:
                 return self._reading(memory)
+        except OSError:
+            return None
+
+    def mode(self) -> str | None:
+        """How the kernel catches its programs' system calls; None if the guest has ended."""
+        if not (address := self._address.get(_MODE)):  # an older one, which has no choice
+            return "ptrace"
+        try:
+            with open(self._path, "rb", buffering=0) as memory:
+                return "seccomp" if os.pread(memory.fileno(), 4, address) != bytes(4) else "ptrace"
         except OSError:
             return None
 
@@ -92,7 +103,7 @@ def _numbers(memory: FileIO, address: int, count: int = 1) -> tuple[int, ...]:
 
 def _addresses(symbols: Path) -> dict[str, int]:
     lines = (line.split() for line in symbols.read_text().splitlines())
-    found = {words[-1]: int(words[0], 16) for words in lines if words[-1] in _USED}
+    found = {words[-1]: int(words[0], 16) for words in lines if words[-1] in (*_USED, _MODE)}
     if missing := set(_USED) - found.keys():
         raise LookupError(f"{symbols} does not name {', '.join(sorted(missing))}")
     return found
