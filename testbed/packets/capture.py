@@ -12,6 +12,7 @@ import json
 import os
 import select
 import time
+import traceback
 from collections.abc import Callable
 from ctypes import byref, c_char_p, c_int, create_string_buffer
 from dataclasses import dataclass
@@ -93,6 +94,8 @@ def _capture_and_exit(capture: Capture, stop: int, answer: int) -> None:
             counts = _capture(handle, capture, stop)
             os.write(answer, json.dumps(counts.__dict__).encode())
             status = 0
+    except Exception:
+        traceback.print_exc()
     finally:
         os._exit(status)
 
@@ -126,7 +129,9 @@ def _open(packet_filter: str) -> Any:
 
 
 def _capture(handle: Any, capture: Capture, stop: int) -> CaptureCounts:
-    ring = pcap.pcap_get_selectable_fd(handle)
+    poll = select.poll()  # not select(), which knows no more than 1024 open files
+    for file in (pcap.pcap_get_selectable_fd(handle), stop):
+        poll.register(file, select.POLLIN)
     write = ctypes.cast(pcap.pcap_dump, pcap.pcap_handler)
     files = 0
     dumper = None
@@ -136,7 +141,7 @@ def _capture(handle: Any, capture: Capture, stop: int) -> CaptureCounts:
             path = capture.directory / f"capture-{files:04}.pcap"
             dumper = pcap.pcap_dump_open(handle, str(path).encode())
             files += 1
-        if not stopping and stop in select.select([ring, stop], [], [])[0]:
+        if not stopping and stop in dict(poll.poll()):
             stopping = True
             time.sleep(3 * BLOCK_MS / 1000)  # until the kernel has handed over its last block
         taken = pcap.pcap_dispatch(

@@ -1,8 +1,10 @@
 """Captures from the kernel's ring to files, on this machine's loopback; needs root."""
 
 import os
+import resource
 import socket
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,19 @@ from testbed.packets.pcap import read_packets
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="capturing needs root")
 
 
+@pytest.fixture
+def many_open_files() -> Iterator[None]:
+    """More than select() knows: hundreds of hosts have several pipes each."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2000, max(2000, before[1])))
+    opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    yield
+    for file in opened:
+        os.close(file)
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+@pytest.mark.usefixtures("many_open_files")
 def test_every_packet_is_there_in_order_over_several_files(tmp_path: Path) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
         receiver.bind(("127.0.0.1", 0))
