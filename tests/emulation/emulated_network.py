@@ -80,17 +80,18 @@ def errors() -> dict[str, str]:
     with said(found, "netlink"), Netlink() as kernel:  # the second is refused, and the last not
         kernel.ask([netlink.link_up(1), netlink.link_up(9999), netlink.link_up(1)])
     with network(ring(2)):
-        with said(found, "ovs-vsctl"):
-            openvswitch.vsctl(["no-such-command"])
+        with said(found, "bridge"):
+            openvswitch.add_bridges([openvswitch.Bridge("s0", 1, {})], openvswitch.Settings(None))
         with said(found, "port"):
-            openvswitch.vsctl(["add-port", "s0", "no-such-port"])
+            bridge = openvswitch.Bridge("s9", 10, {"no-such-port": 1})
+            openvswitch.add_bridges([bridge], openvswitch.Settings(None))
     numbers = openvswitch.port_numbers
     renumbered = patch.object(openvswitch, "port_numbers", lambda: {**numbers(), "s1-eth2": 7})
     with renumbered, said(found, "port number"), network(ring(2)):
         pass
     with said(found, "no daemon"):
         os.environ["OVS_LOGDIR"] = os.environ["OVS_RUNDIR"] = "/nowhere"
-        openvswitch.vsctl(["--timeout=1", "show"])
+        openvswitch.add_bridges([], openvswitch.Settings(None))
     return found
 
 

@@ -22,7 +22,7 @@ from testbed.engines.mininet.controller.controller import Controller, Controller
 from testbed.engines.mininet.controller.process import Library
 from testbed.engines.mininet.kernel.drops import drops
 from testbed.engines.mininet.net import EmulatedNetwork, emulated_network
-from testbed.engines.mininet.switches.openvswitch import Settings, bridge_arguments
+from testbed.engines.mininet.switches.openvswitch import Bridge, Settings, add_bridges
 from tests.emulation.rings import inside, run
 
 LINKS = [(0, 1), (0, 3), (1, 2), (1, 4), (2, 3)]
@@ -174,7 +174,7 @@ def scenario(net: EmulatedNetwork, library: Library, directory: Path) -> Iterato
     hosts = Hosts(net)
     log = directory / "reroutes.jsonl"
     with Controller(directory / "network.json", directory, library=library, port=0) as controller:
-        run("ovs-vsctl", *bridge_arguments("stranger", STRANGER, {}, Settings(None)))
+        add_bridges([Bridge("stranger", STRANGER, {})], Settings(None))
         connect(["s3", "s1", "s0", "s2", "stranger"], controller)
         yield "one missing", refusal(controller, 3.0)
         yield "told in place", sorted(controller.in_place)

@@ -16,6 +16,7 @@ from testbed.engines.mininet.kernel.drops import drops, upcalls
 from testbed.engines.mininet.kernel.netlink import Netlink
 from testbed.engines.mininet.net import routed_network
 from testbed.engines.mininet.plan import HOST_NET, UDP_PORT, Plan, build
+from testbed.engines.mininet.ways import Ways
 from testbed.faults import Fault, Reordering, Slow
 from testbed.packets.capture import Capture
 from testbed.packets.framing import ETHERNET_BYTES
@@ -35,13 +36,15 @@ def emulate(directory: RunDirectory, progress: Progress) -> None:
     experiment = scenario.experiment
     plan = build(scenario.network.to_json(), experiment.transport.mtu)
     directory.host_log(0).parent.mkdir(exist_ok=True)
-    faults, conditions = scenario.fault_schedule(), Conditions(plan)
+    faults, conditions, ways = scenario.fault_schedule(), Conditions(plan), Ways.of(scenario)
     progress("network", 0, 1)
     metric = experiment.transport.routing
-    with routed_network(plan, directory.network_file, directory.path, metric) as net:
+    with routed_network(plan, directory.network_file, directory.path, metric, ways) as net:
         progress("network", 1, 1)
         with (
-            Supervisor(scenario, directory, net.namespaces, conditions, faults.awaited()) as hosts,
+            Supervisor(
+                scenario, directory, net.namespaces, conditions, ways, faults.awaited()
+            ) as hosts,
             FaultInjector(faults, hosts) as injector,
             Capture(directory.packets, FILTER) as capture,
         ):

@@ -23,6 +23,7 @@ from testbed.engines.mininet.kernel.netlink import End, Netlink
 from testbed.engines.mininet.plan import Plan
 from testbed.engines.mininet.switches import openvswitch
 from testbed.engines.mininet.topo import PlannedTopo
+from testbed.engines.mininet.ways import Ways
 from testbed.errors import UserError
 from testbed.topologies.routing import Metric
 
@@ -35,6 +36,7 @@ class EmulatedNetwork(Mininet):
     def __init__(self, plan: Plan, settings: openvswitch.Settings, guard: Guard) -> None:
         self.plan = plan
         self.guard = guard
+        self.settings = settings
         Mininet.inited = True  # else it would change settings of the machine, such as buffer sizes
         super().__init__(
             PlannedTopo(plan, settings=settings),
@@ -118,10 +120,7 @@ class EmulatedNetwork(Mininet):
         os.close(home)
 
     def _make_switches(self) -> None:
-        arguments = [*openvswitch.quiet_arguments(), *openvswitch.qos_arguments()]
-        for switch in self.switches:
-            arguments += switch.vsctl_arguments()
-        openvswitch.vsctl(arguments)
+        openvswitch.add_bridges([switch.bridge() for switch in self.switches], self.settings)
         found = openvswitch.port_numbers()
         for switch in self.switches:
             for interface, port in switch.numbered_ports().items():
@@ -172,12 +171,12 @@ def emulated_network(plan: Plan, controller: str | None = CONTROLLER) -> Iterato
 
 @contextmanager
 def routed_network(
-    plan: Plan, network_json: Path, directory: Path, metric: Metric
+    plan: Plan, network_json: Path, directory: Path, metric: Metric, ways: Ways | None = None
 ) -> Iterator[EmulatedNetwork]:
-    """Have the network of a plan up with all its rules in place; the controller logs to a directory."""
+    """Have the network of a plan up with its rules in place; the controller logs to a directory."""
     with (
         emulated_network(plan) as network,
-        Controller(network_json, directory, metric=metric) as controller,
+        Controller(network_json, directory, metric=metric, ways=ways) as controller,
     ):
         controller.wait_until_ready()
         yield network

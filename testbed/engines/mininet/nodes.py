@@ -90,10 +90,9 @@ class Switch(LazyShell, OVSSwitch):
         """Its interfaces and their OpenFlow port numbers."""
         return {str(intf): port for intf, port in self.ports.items() if port}
 
-    def vsctl_arguments(self) -> list[str]:
-        """The arguments of ``ovs-vsctl`` that make it."""
-        number = int(self.dpid, 16)
-        return openvswitch.bridge_arguments(self.name, number, self.numbered_ports(), self.settings)
+    def bridge(self) -> openvswitch.Bridge:
+        """What Open vSwitch is to make of it."""
+        return openvswitch.Bridge(self.name, int(self.dpid, 16), self.numbered_ports())
 
     def dpctl(self, *args: str) -> Any:
         """Run an ovs-ofctl command, in the version that the bridge speaks."""
@@ -101,7 +100,7 @@ class Switch(LazyShell, OVSSwitch):
 
     def start(self, controllers: object) -> None:
         """Make it again after it was stopped; Mininet's shell has a command for that."""
-        openvswitch.vsctl([*openvswitch.qos_arguments(), *self.vsctl_arguments()])
+        openvswitch.add_bridges([self.bridge()], self.settings)
 
     @classmethod
     def setup(cls) -> None:

@@ -12,7 +12,6 @@ import pytest
 from testbed.engines.mininet import plan as names
 from testbed.engines.mininet.kernel import machine, namespaces, netem, netlink
 from testbed.engines.mininet.plan import Plan, PlannedLink, build
-from testbed.engines.mininet.switches import openvswitch
 from testbed.errors import UserError
 
 #   0 — 1
@@ -103,15 +102,6 @@ def test_attributes_are_padded_and_come_back() -> None:
     data = netlink.attribute(1, "abc") + netlink.attribute(2, 7) + netlink.attribute(3, b"12345")
     assert len(data) == 8 + 8 + 12
     assert netlink.attributes(data) == {1: b"abc\0", 2: struct.pack("=I", 7), 3: b"12345"}
-
-
-def test_a_bridge_is_made_with_its_ports_where_they_were_asked_for() -> None:
-    settings = openvswitch.Settings("tcp:127.0.0.1:6653")
-    text = " ".join(openvswitch.bridge_arguments("s7", 8, {"s7-eth1": 1, "s7-eth2": 2}, settings))
-    assert "add-br s7 -- set bridge s7 datapath_type=system" in text
-    assert "datapath-id=0000000000000008" in text
-    assert "set interface s7-eth2 ofport_request=2" in text
-    assert 'target="tcp:127.0.0.1:6653"' in text
 
 
 def test_without_root_nothing_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:

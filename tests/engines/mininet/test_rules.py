@@ -22,6 +22,7 @@ from testbed.engines.mininet.plan import (
     host_ip,
     host_mac,
 )
+from testbed.engines.mininet.ways import Ways
 from testbed.topologies.routing import UNREACHED, Metric, path, shortest_path_tree
 
 METRICS = st.sampled_from(["hops", "delay"])
@@ -167,6 +168,35 @@ def test_without_some_links_the_rest_is_reached_and_nothing_else(
         reached = [node for node, up in enumerate(tree) if up != UNREACHED and node != root]
         assert hosts == dict.fromkeys(reached, 1)
         assert links == {(tree[node], node): 1 for node in reached}
+
+
+@given(broken_networks(), METRICS, st.data())
+def test_rules_for_some_ways_are_those_that_their_packets_meet(
+    broken: tuple[Plan, set[tuple[int, int]]], metric: Metric, data: st.DataObject
+) -> None:
+    plan, down = broken
+    some = st.sets(st.integers(0, plan.nodes - 1))
+    peers = tuple(tuple(sorted(data.draw(some))) for _ in range(plan.nodes))
+    everybody = frozenset(range(plan.nodes))
+    ways = Ways(peers, frozenset(data.draw(some)), frozenset([everybody]))
+    switches, everything = rules.rules(plan, metric, down, ways), rules.rules(plan, metric, down)
+    met = {
+        (node, rules.Match(host_ip(to)))
+        for start in range(plan.nodes)
+        for to in peers[start]
+        for node in unicast_way(plan, switches, start, host_ip(to)) or ()
+    }
+    for node, (switch, full) in enumerate(zip(switches, everything, strict=True)):
+        sources = {host_ip(source) for source in ways.multicasters}
+        wanted = {m: a for m, a in full.flows.items() if m.source in sources or (node, m) in met}
+        assert switch.flows == wanted
+        assert switch.groups.keys() == {
+            action.group for action in wanted.values() if isinstance(action, rules.ToGroup)
+        }
+    for start in range(plan.nodes):
+        for to in peers[start]:
+            way = unicast_way(plan, everything, start, host_ip(to))
+            assert unicast_way(plan, switches, start, host_ip(to)) == way
 
 
 @given(broken_networks())

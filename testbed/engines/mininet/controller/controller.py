@@ -23,6 +23,7 @@ from testbed.engines.mininet.controller.process import Library, Options
 from testbed.engines.mininet.controller.rules import Arc
 from testbed.engines.mininet.kernel.descriptors import readable
 from testbed.engines.mininet.plan import CONTROLLER_PORT, switch_name
+from testbed.engines.mininet.ways import Ways
 from testbed.errors import UserError
 from testbed.topologies.routing import Metric
 
@@ -53,6 +54,7 @@ class Controller:
         library: Library = "ryu",
         metric: Metric = "hops",
         port: int = CONTROLLER_PORT,
+        ways: Ways | None = None,
     ) -> None:
         # Where it listens; 0: it chooses a free port, which stands here when it has started.
         self.port = port
@@ -60,7 +62,7 @@ class Controller:
         self.log = directory / LOG
         self.in_place: set[int] = set()  # the switches that have all of their rules
         self.down: list[Arc] = []  # the links that are down, as far as it was asked lately
-        self._options = Options(network_json, directory, library, metric, port)
+        self._options = Options(network_json, directory, library, metric, port, ways)
         self._process: int | None = None
         self._listening = False
         self._unread = b""

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, NoReturn
 
 from testbed.engines.mininet.plan import Plan, build
+from testbed.engines.mininet.ways import Ways
 from testbed.errors import UserError, installing
 from testbed.topologies.routing import Metric
 
@@ -44,6 +45,7 @@ class Options(NamedTuple):
     library: Library
     metric: Metric
     port: int  # where to listen on ADDRESS; 0 is any that is free
+    ways: Ways | None = None  # what the rules are for; None: for packets from anybody to anybody
 
 
 def main(options: Options, parent: int) -> int:
@@ -77,7 +79,8 @@ def _serve(plan: Plan, options: Options) -> NoReturn:
         remedy = installing("emulation")
         raise UserError(f"{options.library} cannot be used ({error}): {remedy}") from error
     listener = _listen(openflow.hub, options.port)
-    openflow.start(Router, plan, options.metric, options.directory / REROUTES, report)
+    reroutes = options.directory / REROUTES
+    openflow.start(Router, plan, options.ways, options.metric, reroutes, report)
     report(listening=listener.getsockname()[1])
     while True:
         openflow.hub.spawn(openflow.serve_switch, *listener.accept())

@@ -24,6 +24,7 @@ from testbed.engines.mininet.controller import encoding, openflow
 from testbed.engines.mininet.controller.openflow import handler, ofp_event, ofproto, parser
 from testbed.engines.mininet.controller.rules import Arc, arc, change, rules
 from testbed.engines.mininet.plan import Plan, dpid, switch_name
+from testbed.engines.mininet.ways import Ways
 from testbed.topologies.routing import Metric
 
 _log = logging.getLogger(__name__)
@@ -69,11 +70,13 @@ class Router(openflow.Application):
 
     OFP_VERSIONS = (openflow.OPENFLOW_13,)
 
-    def __init__(self, plan: Plan, metric: Metric, reroutes: Path, report: Report) -> None:
+    def __init__(
+        self, plan: Plan, ways: Ways | None, metric: Metric, reroutes: Path, report: Report
+    ) -> None:
         super().__init__()
-        self.plan, self.metric, self.report = plan, metric, report
+        self.plan, self.ways, self.metric, self.report = plan, ways, metric, report
         self.reroutes = reroutes
-        self.rules = rules(plan, metric)
+        self.rules = rules(plan, metric, ways=ways)
         self.links = [arc(link.a, link.b) for link in plan.links]
         self.down: set[Arc] = set()
         self.node_of = {dpid(node): node for node in range(plan.nodes)}
@@ -169,7 +172,7 @@ class Router(openflow.Application):
         return node not in self.up_ports or self.plan.ports[node][other] in self.up_ports[node]
 
     def _reroute(self, down: set[Arc]) -> None:
-        before, self.rules = self.rules, rules(self.plan, self.metric, down)
+        before, self.rules = self.rules, rules(self.plan, self.metric, down, self.ways)
         self.down = down
         self.report(down=sorted(down))
         changes = [change(old, new) for old, new in zip(before, self.rules, strict=True)]

@@ -11,7 +11,9 @@ its datagram goes, and everything that no rule names is dropped.
   alone.
 
 The trees are those of the simulator. Where links are down, they are the trees of what is left, and
-there is no rule for a host that cannot be reached.
+there is no rule for a host that cannot be reached. Nor is there one for packets that nobody sends: on
+the way to a host only the switches that its senders' packets pass have a rule, and only senders of
+multicasts have a tree.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from testbed.engines.mininet.plan import HOST_PORT, Plan, host_ip, host_mac
+from testbed.engines.mininet.ways import Ways
 from testbed.topologies.routing import UNREACHED, Metric, RoutingTree, children, shortest_path_trees
 
 if TYPE_CHECKING:
@@ -61,24 +64,35 @@ class SwitchRules:
     groups: dict[int, tuple[Output, ...]] = field(default_factory=dict)
 
 
-def rules(plan: Plan, metric: Metric = "hops", down: Collection[Arc] = ()) -> list[SwitchRules]:
-    """The rules of every switch while some links are down."""
+def rules(
+    plan: Plan,
+    metric: Metric = "hops",
+    down: Collection[Arc] = (),
+    ways: Ways | None = None,
+) -> list[SwitchRules]:
+    """The rules of every switch while some links are down; without ``ways``, for all of them."""
+    ways = ways or Ways.all(plan.nodes)
     switches = [SwitchRules() for _ in range(plan.nodes)]
     ips, macs = [*map(host_ip, range(plan.nodes))], [*map(host_mac, range(plan.nodes))]
     own_copies = [Output(HOST_PORT, mac, ip) for mac, ip in zip(macs, ips, strict=True)]
     for root, tree in enumerate(trees(plan, metric, down)):
-        below, unicast = children(tree), Match(ips[root])
-        for node, parent in enumerate(tree):
-            if node == root:
-                switches[node].flows[unicast] = Output(HOST_PORT, macs[root])
-            elif parent != UNREACHED:
-                switches[node].flows[unicast] = Output(plan.ports[node][parent])
+        senders, unicast = ways.senders[root], Match(ips[root])
+        passed = on_the_way(tree, root, senders)
+        for node in passed:
+            switches[node].flows[unicast] = Output(plan.ports[node][tree[node]])
+        if passed or root in senders:
+            switches[root].flows[unicast] = Output(HOST_PORT, macs[root])
+        if root not in ways.multicasters:
+            continue
+        below = children(tree)
         for number, (ip, members) in enumerate(plan.audiences):
             if root not in members:
                 continue
-            group, ways = number * plan.nodes + root + 1, on_the_way(tree, root, members)
-            for node in (root, *ways):
-                copies = [Output(plan.ports[node][child]) for child in below[node] if child in ways]
+            group, reached = number * plan.nodes + root + 1, on_the_way(tree, root, members)
+            for node in (root, *reached):
+                copies = [
+                    Output(plan.ports[node][child]) for child in below[node] if child in reached
+                ]
                 if node != root and node in members:  # the source needs no copy of its own
                     copies.append(own_copies[node])
                 if copies:
@@ -88,7 +102,7 @@ def rules(plan: Plan, metric: Metric = "hops", down: Collection[Arc] = ()) -> li
 
 
 def on_the_way(tree: RoutingTree, root: int, members: Collection[int]) -> dict[int, None]:
-    """The switches below the root of a tree that lead to these hosts, or are theirs."""
+    """The switches between the root of a tree and these hosts, theirs among them, the root's not."""
     found: dict[int, None] = {}
     for node in members:
         while node not in found and node != root and tree[node] != UNREACHED:

@@ -13,13 +13,14 @@ from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import asdict
-from functools import partial
+from functools import cache, partial
 from heapq import heappop, heappush
 from typing import Any, NoReturn
 
 from testbed.engines.mininet.hosts.counters import SharedCounters
 from testbed.engines.mininet.kernel.timerfd import TimerFd
 from testbed.engines.mininet.plan import MULTICAST_IP, UDP_PORT, group_ip, host_ip
+from testbed.engines.mininet.ways import Ways
 from testbed.experiment import Scenario
 from testbed.faults import Join, Leave
 from testbed.node import Node
@@ -56,18 +57,19 @@ class HostProcess:
         run: int,
         log: EventLog,
         counters: SharedCounters,
+        ways: Ways,
         incarnation: int = 0,
     ) -> None:
         experiment, network = scenario.experiment, scenario.network
         self.me = me
         self.mtu = experiment.transport.mtu
-        self.addresses = [(host_ip(node), UDP_PORT) for node in range(network.processes)]
-        self.senders = {address: node for node, address in enumerate(self.addresses)}
+        self.addresses, self.senders = _addresses(network.processes)
+        self.ways = ways
+        self.peers = frozenset(ways.peers[me])
         groups = enumerate(network.groups.values())
         self.audiences = {
             members - {me}: group_ip(x) for x, members in groups if me in members
         } or {frozenset(range(network.processes)) - {me}: MULTICAST_IP}
-        self.answers = experiment.protocol.needs_everybody  # all say something some time
         self.workload = experiment.workload
         self.meter = Meter()
         self.log = log
@@ -113,15 +115,8 @@ class HostProcess:
 
     def warm_up_targets(self) -> list[str]:
         """The addresses that this host will send to."""
-        protocol = self.node.protocol
-        sends = bool(self.agenda) or self.workload.answers_per_message() > 0
-        multicasts = protocol.multicasts() and (sends or self.answers)
-        multicast = [*self.audiences.values()] if multicasts else []
-        return multicast + [host_ip(peer) for peer in protocol.peers()]
-
-    def own_addresses(self) -> set[str]:
-        """The addresses that lead to this host."""
-        return {host_ip(self.me), *self.audiences.values()}
+        multicast = [*self.audiences.values()] if self.me in self.ways.multicasters else []
+        return multicast + [host_ip(peer) for peer in self.ways.peers[self.me]]
 
     def warm_up(self, expected: int, sizes: Sequence[int]) -> int:
         """Send datagrams along every way that will be used; how many for this host are missing.
@@ -185,6 +180,9 @@ class HostProcess:
 
     def unicast(self, sender: int, peers: tuple[int, ...], message: Message) -> None:
         """A datagram for each peer."""
+        if not self.peers.issuperset(peers):
+            stranger = min(set(peers) - self.peers)
+            raise ValueError(f"it sends to {stranger}, which is not among its ``peers()``")
         data = self._encode(message)
         for peer in peers:
             self.socket.sendto(data, self.addresses[peer])
@@ -195,6 +193,8 @@ class HostProcess:
         ip = self.audiences.get(frozenset(peers))
         if ip is None:
             raise ValueError("the network's multicast goes to all other processes, or to a group's")
+        if self.me not in self.ways.multicasters:
+            raise ValueError("it multicasts, and was not expected to: there is no tree for it")
         data = self._encode(message)
         self.socket.sendto(data, (ip, UDP_PORT))
         self._count(message, len(data), len(peers))
@@ -259,6 +259,13 @@ class HostProcess:
         """After each datagram, so that a host that crashes has counted those that it sent."""
         self.counters.moved[self.me] += 1
         self.sent.add(receivers, len(frames(size, self.mtu, "udp")), message)
+
+
+@cache
+def _addresses(processes: int) -> tuple[list[tuple[str, int]], dict[tuple[str, int], int]]:
+    """The addresses of all processes, and whose each is."""
+    addresses = [(host_ip(node), UDP_PORT) for node in range(processes)]
+    return addresses, {address: node for node, address in enumerate(addresses)}
 
 
 def _socket(me: int, port: int) -> socket.socket:

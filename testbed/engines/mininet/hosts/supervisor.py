@@ -9,6 +9,7 @@ A host that crashes is interrupted wherever it is, says what it has counted, and
 """
 
 import ctypes
+import gc
 import json
 import os
 import select
@@ -29,6 +30,7 @@ from testbed.engines.mininet.hosts.fault_injector import FaultInjector
 from testbed.engines.mininet.hosts.host import JOIN, LEAVE, HostProcess, StopHostError
 from testbed.engines.mininet.kernel.descriptors import close_all_but, readable
 from testbed.engines.mininet.kernel.namespaces import enter
+from testbed.engines.mininet.ways import Ways
 from testbed.errors import UserError
 from testbed.experiment import Scenario
 from testbed.faults import Actuator, Condition, Crash, Watch
@@ -77,10 +79,12 @@ class Supervisor(Actuator):
         directory: RunDirectory,
         namespaces: Sequence[int],
         conditions: Conditions,
+        ways: Ways,
         awaited: Collection[Watch] = (),
     ) -> None:
         self.scenario = scenario
         self.conditions = conditions
+        self.ways = ways
         self.run_id = run_id(directory.manifest)
         self.directory = directory
         self.namespaces = namespaces  # a descriptor of each host's
@@ -94,6 +98,8 @@ class Supervisor(Actuator):
         self._paused: set[int] = set()
         self._crashed: list[dict[str, Any]] = []  # the figures of those
         self.hosts = self._make(range(scenario.network.processes))
+        self._arriving = ways.arriving  # worked out here once, not in each host
+        gc.freeze()  # what is here now stays: to search it would copy its pages in each host
 
     def __enter__(self) -> Self:
         try:
@@ -196,7 +202,13 @@ class Supervisor(Actuator):
         """Hosts that know what they are to send from a time on."""
         hosts = {
             node: HostProcess(
-                node, self.scenario, self.run_id, self._event_log(node), self.counters, incarnation
+                node,
+                self.scenario,
+                self.run_id,
+                self._event_log(node),
+                self.counters,
+                self.ways,
+                incarnation,
             )
             for node in nodes
         }
@@ -313,15 +325,11 @@ class Supervisor(Actuator):
 
     def _warm_up(self, host: HostProcess) -> int:
         """How many warm-up datagrams for this host are missing."""
-        others = [other.warm_up_targets() for other in self.hosts if other is not host]
-        mine = host.own_addresses()
         largest = host.largest_message()
         whole = len(frames(largest, host.mtu, "udp")) == 1
         time.sleep(host.me * WARM_UP_GAP_S)  # all at once would be too many questions at once
-        return host.warm_up(
-            sum(address in mine for ways in others for address in ways),
-            (1,) if whole else (1, largest),  # fragments are flows of their own
-        )
+        # fragments are flows of their own
+        return host.warm_up(self._arriving[host.me], (1,) if whole else (1, largest))
 
     def _answer(self, child: Child) -> str:
         if not readable(child.answers, PATIENCE_S):

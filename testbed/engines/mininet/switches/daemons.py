@@ -21,10 +21,12 @@ DIRECTORY = Path("/run/openvswitch")
 SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
 # lib/ovs-thread.c counts the CPUs if more than this has passed since "last time", which is 0.
 _CPU_COUNT_PERIOD_S = 10.0
-# How long the kernel remembers a flow without packets. By default 10 s, after which a packet has to
+# How long the kernel remembers a flow without packets: by default 10 s, after which a packet has to
 # go up to ovs-vswitchd again. With a clock that was set forward (see _warp) it would forget all
-# flows all the time, as it takes the kernel's time stamps for that much older than they are.
-_MAX_IDLE_MS = 3_600_000
+# flows all the time, as it takes the kernel's time stamps for that much older than they are. Nor are
+# the ports' statistics wanted, which would cost time again and again, with hundreds of ports.
+_NEVER = ("max-idle", "stats-update-interval")
+_NEVER_MS = 1_000_000_000
 
 
 class OpenVSwitchError(Exception):
@@ -41,7 +43,7 @@ def open_vswitch(directory: Path = DIRECTORY) -> Iterator[Path]:
     try:
         _start("ovsdb-server", directory, str(database), f"--remote=punix:{server_socket}")
         # ovs-vswitchd detaches, and so tells that it is ready, only once this row is there.
-        row = {"other_config": ["map", [["max-idle", str(_MAX_IDLE_MS)]]]}
+        row = {"other_config": ["map", [[setting, str(_NEVER_MS)] for setting in _NEVER]]}
         insert = {"op": "insert", "table": "Open_vSwitch", "row": row}
         call_daemon(server_socket, "transact", ["Open_vSwitch", insert])
         if time.monotonic() > _CPU_COUNT_PERIOD_S:
@@ -103,6 +105,8 @@ def call_daemon(path: Path, method: str, parameters: list[Any]) -> Any:
         answer, decoder = "", json.JSONDecoder()
         while data := connection.recv(65536):
             answer += data.decode()
+            if not answer.endswith("}"):
+                continue
             with suppress(json.JSONDecodeError):  # not all of it is here yet
                 reply, _ = decoder.raw_decode(answer)
                 if reply["error"] is not None:
