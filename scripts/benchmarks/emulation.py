@@ -69,7 +69,7 @@ def compare_kernels() -> None:
     for experiment in load(DEFAULT, engine="virtual"):
         oldest: tuple[float, dict[str, bytes]] | None = None
         for kernel in reversed(built_kernels()):
-            for trusted in (False, True) if kernel.can_leave_untraced else (False,):
+            for trusted in (False, True) if kernel.release.can_leave_untraced else (False,):
                 guest, logs = default_run(experiment, kernel, trusted)
                 oldest = oldest or (guest["cpu_s"], logs)
                 print(

@@ -10,7 +10,7 @@ import tomli_w
 
 from testbed.commands import ownership
 from testbed.commands.ownership import handed_over
-from testbed.engines.virtual.kernel import Kernel
+from testbed.engines.virtual.kernel import RELEASES, Kernel
 from tests.command_line import CommandLine
 from tests.experiments import SMALL
 
@@ -129,7 +129,10 @@ def test_what_takes_the_place_of_the_directory_meanwhile_stays_roots(
 def test_what_others_can_write_is_not_executed_as_root_without_a_word(
     owner: int, mode: int, tmp_path: Path, testbed: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kernel = Kernel(*(tmp_path / name for name in ("linux", "init", "guard", "symbols")))
+    linux, init, guard, symbols = (
+        tmp_path / name for name in ("linux", "init", "guard", "symbols")
+    )
+    kernel = Kernel(linux, init, guard, symbols, RELEASES[0])
     kernel.guard.write_text("")
     os.chown(kernel.guard, owner, 0)
     kernel.guard.chmod(mode)

@@ -19,6 +19,7 @@ from testbed.engines.virtual import errors
 from testbed.engines.virtual.guest import Guest, GuestSettings
 from testbed.engines.virtual.kernel import Kernel, cache_directory, find_kernel
 from testbed.engines.virtual.memory import choose_memory_place
+from testbed.engines.virtual.probe import Probe
 from tests.emulation.conftest import RunGuest
 from tests.emulation.guest_programs import CHECKOUT, ECHO, OWNER, PYTHON, round_trips
 
@@ -56,6 +57,16 @@ def test_a_program_that_spins_on_the_clock_is_ended(run: RunGuest) -> None:
 def test_a_guest_that_waits_for_ever_is_ended(run: RunGuest) -> None:
     with pytest.raises(errors.GuestHungError, match="waits for something that does not come"):
         run("sleep", "infinity", quiet_s=10_000)
+
+
+def test_it_is_seen_when_a_guest_waits(kernel: Kernel, tmp_path: Path) -> None:
+    with Guest(["sh", "-c", "while sleep 1; do :; done"], GuestSettings(results=tmp_path)) as guest:
+        probe, deadline = Probe(guest.kernel_pid, kernel), time.monotonic() + 60
+        while (reading := probe.read()) is None or reading.virtual_ns < 20e9:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        assert 19e9 < reading.idle_ns <= reading.accounted_ns < 21e9 + reading.virtual_ns
+        assert 0 < reading.free_pages < 2048 << 8
 
 
 def test_a_guest_that_takes_too_long_is_ended(run: RunGuest) -> None:

@@ -94,7 +94,7 @@ def said(
 ) -> dict[str, str]:
     """What each of the ways led to, all of them in one guest."""
     settings = {"virtual": False, "trusted": request.param, "kernel": kernel}
-    if request.param and not kernel.can_leave_untraced:
+    if request.param and not kernel.release.can_leave_untraced:
         pytest.skip(f"programs are always traced on {kernel.version}")
     results = tmp_path_factory.mktemp("results")
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -19,7 +19,7 @@ from testbed.runs.directory import RunDirectory
 
 PROJECT = Path(__file__).parents[3]
 MEMORY_MB = 1024
-MEMORY_MB_PER_NODE = 32
+MEMORY_MB_PER_NODE = 16  # 600 nodes with Overlay use some 6
 
 
 def is_ours(protocol: type[Protocol]) -> bool:

@@ -243,7 +243,7 @@ class Guest:
             words.append("time-travel=inf-cpu")
             if self._settings.start_ns is not None:
                 words.append(f"time-travel-start={self._settings.start_ns}")
-        if self._settings.trusted and self._kernel.can_leave_untraced:
+        if self._settings.trusted and self._kernel.release.can_leave_untraced:
             words.append("seccomp=auto")  # by ptrace all the same on a host that forbids it
         self._cpu = Cpu()
         with self._cpu.inherited():
@@ -258,7 +258,7 @@ class Guest:
         if not (pid := self._guard.stdout.readline()):
             raise errors.BootFailedError("The guest's kernel could not be started.", self.console)
         self.kernel_pid = int(pid)
-        self._probe = Probe(self.kernel_pid, self._kernel.symbols)
+        self._probe = Probe(self.kernel_pid, self._kernel)
 
     def _has_ended(self) -> bool:
         """Wait a moment; whether the guest has ended."""

@@ -9,9 +9,19 @@ from testbed.engines.virtual.errors import KernelNotBuiltError
 from testbed.errors import SETUP
 
 _SOURCES = Path(__file__).parent
-# What scripts/kernel builds, the best first. From 6.16 on a guest can run without ptrace.
-RELEASES = ("7.2", "6.12")
-_UNTRACED = ("7.2",)
+
+
+@dataclass(frozen=True)
+class Release:
+    """What differs between the releases of the kernel."""
+
+    name: str
+    can_leave_untraced: bool  # programs in the guest can run without being traced, from 6.16 on
+    statistics_at: int  # bytes of kernel_cpustat before the times (include/linux/kernel_stat.h)
+
+
+# What scripts/kernel builds, the best first.
+RELEASES = (Release("7.2", True, 32), Release("6.12", False, 0))
 
 
 @dataclass(frozen=True)
@@ -22,17 +32,12 @@ class Kernel:
     init: Path  # the first process in the guest
     guard: Path  # the process on the host that ends the guest when its owner is gone
     symbols: Path  # the addresses of the kernel's variables, as printed by nm
-    release: str  # which of ``RELEASES`` it is
+    release: Release
 
     @property
     def version(self) -> str:
         """The version of the Debian package that it was built from."""
         return self.linux.parent.name.rpartition("-")[0]
-
-    @property
-    def can_leave_untraced(self) -> bool:
-        """Whether programs in the guest can run without being traced."""
-        return self.release in _UNTRACED
 
 
 def cache_directory() -> Path:
@@ -59,8 +64,8 @@ def built_kernels(cache: Path | None = None) -> list[Kernel]:
     helpers = cache / f"helpers-{_hash('guard.c', 'init.c')}"
     kernels = []
     for release in RELEASES if (helpers / "init").exists() else ():
-        own = sorted(path.name for path in _SOURCES.glob(f"kernel-{release}.*"))
-        name = f"{release}.*-{_hash('kernel.config', 'kernel.patch', *own)}"
+        own = sorted(path.name for path in _SOURCES.glob(f"kernel-{release.name}.*"))
+        name = f"{release.name}.*-{_hash('kernel.config', 'kernel.patch', *own)}"
         found = cache.glob(f"{name}/linux")
         if newest := max(found, key=lambda path: path.stat().st_mtime, default=None):
             symbols = newest.with_name("symbols")

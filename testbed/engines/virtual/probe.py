@@ -13,13 +13,18 @@ from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
 
+from testbed.engines.virtual.kernel import Kernel
+
 _MODE = "using_seccomp"  # an int
-_USED = ("time_travel_time", "kernel_cpustat", "total_forks", "cpu_tasks", "init_task")
+_USED = (
+    *("time_travel_time", "kernel_cpustat", "total_forks", "cpu_tasks", "init_task"),
+    "vm_zone_stat",  # enum zone_stat_item in include/linux/mmzone.h: first the free pages
+)
 # enum cpu_usage_stat in include/linux/kernel_stat.h: user, nice, system, softirq, irq, idle, …
 _CPU_STATISTICS = 7
 _IDLE = 5
 # The name of the idle task, which is a variable; it shows at which offset a task has its name.
-_IDLE_TASK_NAME = b"swapper\0"
+_IDLE_TASK_NAME = b"swapper"
 _NAME_SIZE = 16
 _TASK_SIZE = 16384
 
@@ -34,15 +39,17 @@ class Reading:
     accounted_ns: int
     forks: int  # how many processes have been started since boot
     program: str  # the program that runs on the guest's CPU
+    free_pages: int  # of the guest's memory
 
 
 class Probe:
     """Reads the clock and the scheduler's counts of the guest whose kernel is process ``pid``."""
 
-    def __init__(self, pid: int, symbols: Path) -> None:
+    def __init__(self, pid: int, kernel: Kernel) -> None:
         self._pid = pid
         self._path = f"/proc/{pid}/mem"
-        self._address = _addresses(symbols)
+        self._address = _addresses(kernel.symbols)
+        self._times = self._address["kernel_cpustat"] + kernel.release.statistics_at
         self._name_offset: int | None = None
 
     def read(self) -> Reading | None:
@@ -73,13 +80,14 @@ class Probe:
         return sum(_used_s(pid) for pid in (self._pid, *map(int, children)))
 
     def _reading(self, memory: FileIO) -> Reading:
-        times = _numbers(memory, self._address["kernel_cpustat"], _CPU_STATISTICS)
+        times = _numbers(memory, self._times, _CPU_STATISTICS)
         return Reading(
             virtual_ns=_numbers(memory, self._address["time_travel_time"])[0],
             idle_ns=times[_IDLE],
             accounted_ns=sum(times),
             forks=_numbers(memory, self._address["total_forks"])[0],
             program=self._program(memory),
+            free_pages=_numbers(memory, self._address["vm_zone_stat"])[0],
         )
 
     def _program(self, memory: FileIO) -> str:

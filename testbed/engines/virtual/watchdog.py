@@ -5,8 +5,9 @@ run. So there are two ways to hang, and both are watched for:
 
 - It never waits. A program that spins on the clock keeps virtual time (nearly) still: each reading
   of the clock advances it by 1 ns and costs some 50 µs. In ``stall_s`` seconds of CPU time there was
-  neither output, nor a new process, nor an idle moment. A program that computes for that long without
-  a pause cannot be distinguished from one that never ends; it needs a higher limit. On a busy machine
+  neither output, nor a new process, nor an idle moment, nor more memory in use than ever before: one
+  that sets up a large network needs ever more, one that spins does not. A program that computes for
+  that long in the same memory cannot be distinguished from one that never ends. On a busy machine
   a guest gets its CPU time later; if it takes ten times as long, it is ended all the same. On a slow
   machine, such as an emulated one, booting takes longer, and the limit grows in proportion.
 - It waits for ever. Only timers run, and virtual time races on: ``quiet_s`` virtual seconds passed
@@ -15,12 +16,14 @@ run. So there are two ways to hang, and both are watched for:
 In real time, where waiting is normal, only a guest whose own clock stands still counts as hung.
 """
 
+import math
 from dataclasses import dataclass
 
 from testbed.engines.virtual.probe import Reading
 
 _CLOCK_READING_NS = 1  # the virtual time that a reading of the clock takes, by kernel.patch
 _BUSY = 10  # the factor by which other load on the machine may slow a guest down
+_MORE_PAGES = 256  # 1 MiB, more than comes and goes by itself
 _BOOT_S = 0.5  # CPU time, more than most machines need to boot; an emulated one took 2 to 4
 
 
@@ -43,6 +46,7 @@ class Watchdog:
         self._quiet_s = quiet_s
         self._progress: Observation | None = None
         self._output: Observation | None = None
+        self._fewest_free: float = math.inf
 
     def booted(self, used_s: float) -> None:
         """Adapt the limit to the CPU time that booting took."""
@@ -71,6 +75,9 @@ class Watchdog:
             return before.reading is not after.reading
         if not self._virtual:
             return before.reading.accounted_ns != after.reading.accounted_ns
+        self._fewest_free = min(self._fewest_free, before.reading.free_pages)
+        if self._fewest_free - after.reading.free_pages >= _MORE_PAGES:
+            return True
         counts = [(r.idle_ns, r.forks) for r in (before.reading, after.reading)]
         return counts[0] != counts[1]
 

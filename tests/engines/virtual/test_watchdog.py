@@ -6,8 +6,10 @@ from testbed.engines.virtual.watchdog import Observation, Watchdog
 STALL_S = 10.0
 
 
-def seen(now_s: float, used_s: float, idle_ns: int = 0, output: int = 0) -> Observation:
-    return Observation(now_s, used_s, Reading(5, idle_ns, 7, 3, "python"), output)
+def seen(
+    now_s: float, used_s: float, idle_ns: int = 0, output: int = 0, free_pages: int = 10_000
+) -> Observation:
+    return Observation(now_s, used_s, Reading(5, idle_ns, 7, 3, "python", free_pages), output)
 
 
 def watch(*observations: Observation) -> str | None:
@@ -39,6 +41,16 @@ def test_a_machine_that_boots_slowly_has_longer() -> None:
         watchdog.booted(boot_s)
         said = [watchdog.observe(one) is not None for one in observations]
         assert said.index(True) == ended, boot_s
+
+
+def test_one_that_computes_in_ever_more_memory_is_at_work() -> None:
+    assert watch(*(seen(s, s, free_pages=10_000 - 50 * s) for s in range(100))) is None
+
+
+def test_one_whose_memory_comes_and_goes_spins() -> None:
+    pages = [10_000, 5_000, 9_000, 5_010, 9_900, 4_990]
+    said = watch(*(seen(3 * i, 3 * i, free_pages=free) for i, free in enumerate(pages)))
+    assert said is not None
 
 
 def test_an_idle_moment_and_output_are_progress() -> None:
