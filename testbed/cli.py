@@ -25,6 +25,7 @@ COMMANDS = {
     "fuzz": "try protocols on random networks with random faults",
     "topology": "draw an experiment's network and print its figures",
     "protocols": "list the protocols and their settings",
+    "new": "write the start of a protocol of your own",
     "doctor": "say what this machine can run, and what is missing",
     "shell": "bring an experiment's network up and open Mininet's command line on it",
 }

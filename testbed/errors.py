@@ -1,7 +1,11 @@
 """What goes wrong by the user's doing or the machine's, as against a bug."""
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NoReturn
 
 SETUP = "run scripts/setup in a checkout"  # a wheel has no scripts
 # What a wheel installs only on request, and the libraries that tell whether it is there.
@@ -14,6 +18,10 @@ EXTRAS = {
 
 class UserError(Exception):
     """One sentence that says what is wrong, where, and what would be right; exit status 2."""
+
+
+class ProtocolError(UserError):
+    """A protocol failed; others may still be run."""
 
 
 def read_text(file: Path) -> str:
@@ -37,3 +45,20 @@ def require(extra: str) -> None:
     """Refuse to go on without an extra, before a library of it is imported."""
     if lacking := missing(extra):
         raise UserError(f"this needs {', '.join(lacking)}: {installing(extra)}")
+
+
+@contextmanager
+def no_exit() -> Iterator[None]:
+    """Make ``os._exit`` an exception in this process, as ``sys.exit`` is one."""
+    really_exit, here = os._exit, os.getpid()
+
+    def refuse(status: int) -> NoReturn:
+        if os.getpid() == here:
+            raise SystemExit(status)
+        really_exit(status)
+
+    os._exit = refuse
+    try:
+        yield
+    finally:
+        os._exit = really_exit

@@ -1,9 +1,7 @@
 """The labs: what they give as the expected result is what comes out."""
 
 import re
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -51,13 +49,10 @@ def test_mistakes_are_found(name: str, testbed: CommandLine) -> None:
 
 
 def test_fifo_order_is_not_causal_order(
-    monkeypatch: pytest.MonkeyPatch, testbed: CommandLine
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, testbed: CommandLine
 ) -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
-    module = ModuleType("testbed.protocols.fifo")
-    module.__package__ = "testbed.protocols"
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    exec(compile(code, "docs/labs.md", "exec"), module.__dict__)
-    monkeypatch.setitem(BROKEN, "fifo", vars(module)["Fifo"])
-    said = testbed("explore", "--protocol", "fifo", status=1)
+    monkeypatch.chdir(tmp_path)
+    assert "`testbed new protocol fifo`" in TEXT
+    testbed("new", "protocol", "fifo")
+    said = testbed("explore", "--protocol", "./fifo.py", status=1)
     assert "the oracle: node 2 delivered m(1,1) before m(0,1)" in said.out

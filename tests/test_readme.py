@@ -24,7 +24,7 @@ DOCUMENTS = {
 README = DOCUMENTS["README.md"]
 ARCHITECTURE = DOCUMENTS["docs/architecture.md"]
 NAMES = set(COMMANDS)
-EXAMPLES = {"protocols/fifo.py", "tests/protocols/test_NAME.py"}  # that the reader is to write
+EXAMPLES = {"tests/protocols/test_NAME.py"}  # that the reader is to write
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)

@@ -16,6 +16,8 @@ CALLED = {
     "Ryu": "OFP_VERSIONS switch_comes_or_goes port_changes rules_are_in_place switch_refuses",
     "Spark": "partitions",
     "ctypes": "_fields_",
+    "pytest, in what `testbed new` writes": "test_two_processes_deliver_everything_in_order "
+    "test_three_processes_keep_causal_order",
     "pickle": "persistent_id",
     "tests, which must find what is broken in them": "Reset BROKEN_RINGS",
     "notebooks": "_repr_html_ spacetime trends",

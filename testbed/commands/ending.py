@@ -14,7 +14,7 @@ from types import FrameType
 from typing import NoReturn
 
 from testbed.commands.terminal import complain
-from testbed.errors import UserError
+from testbed.errors import UserError, no_exit
 
 FAILED = 2
 STDOUT = 1
@@ -69,12 +69,6 @@ def status_of(command: Callable[[], int]) -> int:
 @contextmanager
 def _ending_only_here() -> Iterator[None]:
     """Signals, and protocols that end the program, become exceptions."""
-    really_exit, here = os._exit, os.getpid()
-
-    def refuse(status: int) -> NoReturn:
-        if os.getpid() == here:
-            raise SystemExit(status)
-        really_exit(status)
 
     def terminate(number: int, _: FrameType | None) -> NoReturn:
         raise Terminated(number)
@@ -83,11 +77,10 @@ def _ending_only_here() -> Iterator[None]:
     for number, handler in usual.items():
         if handler is not signal.SIG_IGN:  # as nohup has it
             signal.signal(number, terminate)
-    os._exit = refuse
     try:
-        yield
+        with no_exit():
+            yield
     finally:
-        os._exit = really_exit
         for number, handler in usual.items():
             signal.signal(number, handler)
 

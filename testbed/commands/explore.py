@@ -4,6 +4,7 @@ import argparse
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 
 from testbed.commands.terminal import console, print_json, progress_bar
 from testbed.errors import UserError
@@ -117,7 +118,7 @@ def show(result: Exploration, out: Console) -> None:
 
 def _show_example(result: Exploration, example: CounterExample, out: Console) -> None:
     how = "not live" if example.circle else "invalid"
-    out.print(f"[bold red]{how}[/]: {example.wrong.sentence}\n", soft_wrap=True)
+    out.print(f"[bold red]{how}[/]: {escape(example.wrong.sentence)}\n", soft_wrap=True)
     diagram = Diagram(result.nodes, example)
     for line in diagram.lines(min(max(out.width, NARROWEST), WIDEST)):
         out.print(line, soft_wrap=True)

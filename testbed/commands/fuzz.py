@@ -73,7 +73,7 @@ def command(options: argparse.Namespace) -> int:
     with progress_bar("fuzz") as progress:
         for part in rounds(names, seeds):
             work = list(batches(tallies.values(), part, options.large))
-            with closing(_try(work, options.master)) as results:
+            with closing(_try(work, options.master, tallies)) as results:
                 for tally in results:
                     tallies[tally.protocol].add(tally)
                     tried = sum(tally.seeds for tally in tallies.values())
@@ -90,9 +90,11 @@ def command(options: argparse.Namespace) -> int:
     return 1 if examples else 0
 
 
-def _try(work: list[Batch], master: str | None) -> Generator[Tally]:
+def _try(work: list[Batch], master: str | None, tallies: dict[str, Tally]) -> Generator[Tally]:
     if master is None:
-        yield from map(try_batch, work)
+        for batch in work:
+            if not tallies[batch.protocol].hopeless:
+                yield try_batch(batch)
     else:
         from testbed.spark.tasks import spread  # Spark takes a while to import
 

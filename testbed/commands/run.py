@@ -14,7 +14,7 @@ from testbed.commands import terminal
 from testbed.commands.digest import add_master, digest_runs
 from testbed.commands.terminal import complain, console, exit_status, print_json, progress_bar
 from testbed.engines import choose_engine
-from testbed.errors import UserError
+from testbed.errors import ProtocolError, UserError
 from testbed.experiment import AUTO, ENGINES, load
 from testbed.figures import shown
 from testbed.plugins import find_protocol, reference
@@ -80,20 +80,25 @@ def command(options: argparse.Namespace) -> int:
     engine, why = choose_engine(experiments[0].engine)
     if experiments[0].engine == AUTO and not options.json:
         console().print(f"engine {engine}: {why}", soft_wrap=True)
+    failed = []
     with spark_ahead(options.master) if options.digest and engine != "mininet" else nullcontext():
         for experiment in experiments:
             with progress_bar(experiment.protocol.name) as progress:
-                what = replace(experiment, engine=engine)
-                runs.append(run_experiment(what, options.runs, progress, warn=complain))
-        digested, wrong = digest(runs, options.master) if options.digest else ([], [])
+                try:
+                    what = replace(experiment, engine=engine)
+                    runs.append(run_experiment(what, options.runs, progress, warn=complain))
+                except ProtocolError as error:  # the others are run all the same
+                    failed.append(str(error))
+        digested, wrong = digest(runs, options.master) if options.digest and runs else ([], [])
     wrong += report(digested) if digested else []
     if options.json:
         print_json([{**RunDirectory(r.path).summary, "directory": str(r.path)} for r in runs])
-    else:
+    elif runs:
         show(runs, console())
-    for sentence in wrong:
+    for sentence in (*wrong, *failed):
         complain(sentence)
-    return exit_status(run.verdict.verdict for run in runs) or (2 if wrong else 0)
+    verdicts = [*(run.verdict.verdict for run in runs), *("unknown" for _ in failed)]
+    return exit_status(verdicts) or (2 if wrong else 0)
 
 
 def spark_ahead(master: str) -> AbstractContextManager[None]:

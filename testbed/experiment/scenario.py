@@ -13,6 +13,7 @@ from testbed.experiment.document import Experiment
 from testbed.experiment.network import Network, build_network, told_as
 from testbed.experiment.seeds import stream
 from testbed.faults import Drift, FaultSchedule, Join, Leave
+from testbed.plugins.blame import make
 from testbed.protocols import PROTOCOLS, Place, Protocol
 from testbed.protocols.channel import Reliable
 from testbed.topologies import GROUPINGS
@@ -89,7 +90,7 @@ class Scenario:
         """A process at its beginning, on a reliable channel if the experiment has one."""
         experiment, place = self.experiment, self.place(me, incarnation)
         with told_as(experiment, "protocol"):
-            protocol = experiment.protocol(place, experiment.settings)
+            protocol = make(experiment.protocol, place, experiment.settings)
         return protocol if experiment.channel is None else Reliable(protocol, experiment.channel)
 
     @property

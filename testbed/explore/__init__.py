@@ -36,6 +36,8 @@ from testbed.explore.replay import ENOUGH, Moment, Replay
 from testbed.explore.search import SearchResult, search
 from testbed.explore.world import World
 from testbed.node.shared import SharedState
+from testbed.plugins.blame import make
+from testbed.plugins.limits import time_limit
 from testbed.progress import Progress
 from testbed.protocols import Place, Protocol
 from testbed.topologies import OVERLAYS
@@ -83,6 +85,7 @@ class Exploration:
         return "valid" if self.found.complete else "unknown"
 
 
+@time_limit()
 def explore(
     protocol: type[Protocol],
     nodes: int,
@@ -100,8 +103,8 @@ def explore(
     Without ``subsets`` even a protocol that takes them sends every message to all.
     """
 
-    def make(place: Place) -> Protocol:
-        return protocol(place, settings)
+    def made(place: Place) -> Protocol:
+        return make(protocol, place, settings)
 
     places = make_places(protocol, nodes)
     to = "sets" if protocol.takes_subsets and subsets else "all"
@@ -109,7 +112,7 @@ def explore(
         to = "groups"
     choices = [choose(place, to) for place in places]
     shared = SharedState(protocol)
-    processes = Processes(make, places, choices, answers)
+    processes = Processes(made, places, choices, answers)
     levels = 1  # for one message; the number grows with the messages
     for count in range(1, messages + 1):
         world = World(processes, count, fifo)
@@ -121,7 +124,7 @@ def explore(
     shared.check()  # or executions would depend on each other
     example = None
     if found.wrong:
-        replay = Replay(make, make_places(protocol, nodes))
+        replay = Replay(made, make_places(protocol, nodes))
         replay.play(found.path, processes.messages)
         example = _counter_example(replay, found.wrong, found.circle)
     return Exploration(protocol.name, nodes, count, fifo, answers, to, found, example)

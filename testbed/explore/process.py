@@ -105,7 +105,7 @@ class Processes:
             outcome, chances = self._run(state, stimulus, answers)
             found[outcome] = None
             first = answers[-1][0] + 1 if answers else 0
-            if self.answers and len(answers) < left:
+            if self.answers and len(answers) < left and outcome.failure is None:
                 more = product(range(first, chances), self.choices[protocol.me])
                 open_ += [(*answers, answer) for answer in more]
         return tuple(found)

@@ -3,18 +3,24 @@
 import copy
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from typing_extensions import override
 
+from testbed.node.blame import fault
+from testbed.node.effects import MisuseError
 from testbed.node.log import Log
 from testbed.node.meter import Meter
-from testbed.node.node import Application, Node, Runtime
+from testbed.node.node import Application, Node, Runtime, check
+from testbed.plugins.blame import FAILURES, words
 from testbed.protocols import Message, MessageId, Protocol
 from testbed.topologies import Groups
 
 Destinations = frozenset[int] | None  # None: all processes
 Answers = tuple[tuple[int, Destinations], ...]  # which deliveries are answered, and to whom
+
+
+MOST_EFFECTS = 1_000  # of one call, where there are a few messages in all
 
 
 class Act(NamedTuple):
@@ -42,11 +48,12 @@ class Recorder(Log, Runtime, Application):
     def __init__(
         self, protocol: Protocol, multicasts: int = 0, timers: tuple[Hashable, ...] = ()
     ) -> None:
-        self.node = Node(protocol, self, self, self, Meter())
+        self.node = Node(protocol, self, self, self, Meter(), inspect=self._inspect)
         self.node.multicasts = multicasts
         self.timers = dict.fromkeys(timers)
         self._did = Reaction()
         self._answers: dict[int, Destinations] = {}
+        self._effects = 0  # of the call that is going on
 
     def start(self) -> Reaction:
         """Start the process."""
@@ -66,12 +73,18 @@ class Recorder(Log, Runtime, Application):
         return self._record(lambda: self.node.timeout(timer, 0), answers)
 
     def _record(self, stimulate: Callable[[], None], answers: Answers) -> Reaction:
-        self._did, self._answers = Reaction(), dict(answers)
+        self._did, self._answers, self._effects = Reaction(), dict(answers), 0
         try:
             stimulate()
-        except Exception as error:  # whatever a protocol under test raises is a finding
-            self._did.failure = f"{type(error).__name__}: {error}"
+        except FAILURES as error:  # whatever a protocol under test raises is a finding
+            self._did.failure = str(fault(error) or words(error))
         return self._did
+
+    def _inspect(self, node: Node, effect: Any) -> None:
+        check(node, effect)
+        self._effects += 1
+        if self._effects > MOST_EFFECTS:
+            raise MisuseError(f"it goes on yielding, {MOST_EFFECTS:,} effects in one call")
 
     # the network
 

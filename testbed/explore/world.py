@@ -101,7 +101,7 @@ class World:
             after[at] = self.channels.add(after[at], message)
         after[-1], wrong = self.monitor.step(state[-1], process, outcome.events)
         if outcome.failure:
-            wrong = Mistake(f"process {process} fails: {outcome.failure}", process)
+            wrong = Mistake(f"process {process} fails {outcome.failure}", process)
         return Transition(process, stimulus, outcome, tuple(after), wrong)
 
     def _begin(self) -> None:

@@ -21,7 +21,7 @@ from testbed.fuzz.campaign import Example, experiments, tried
 from testbed.fuzz.coverage import Coverage
 from testbed.fuzz.profiles import Origin, draw
 from testbed.fuzz.shrink import Shrinker
-from testbed.fuzz.trial import Trial, attempt
+from testbed.fuzz.trial import COSTLY, Trial, attempt
 from testbed.plugins import find_protocol
 from testbed.plugins.source import source_of
 from testbed.protocols import Transition
@@ -77,6 +77,11 @@ class Tally:
         self.coverage.update(other.coverage)
 
     @property
+    def hopeless(self) -> bool:
+        """Whether to try more seeds would take long and tell nothing new."""
+        return not COSTLY.isdisjoint(self.wrong.values())
+
+    @property
     def name(self) -> str:
         """What the protocol calls itself."""
         return find_protocol(self.protocol).name
@@ -121,6 +126,8 @@ def try_batch(batch: Batch) -> Tally:
             tally.coverage.update(trial.reached)
             if trial.wrong is not None:
                 tally.wrong[origin] = trial.wrong
+        if tally.hopeless:
+            break
     return tally
 
 

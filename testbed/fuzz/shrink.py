@@ -13,10 +13,11 @@ from itertools import product
 from typing import Any
 
 from testbed.fuzz.elements import SMALL, Document
-from testbed.fuzz.trial import Triggered, attempt
+from testbed.fuzz.trial import COSTLY, Triggered, attempt
 from testbed.workloads.script import without
 
 TRIALS = 3000
+COSTLY_TRIAL = 1000  # what a trial counts that lasts until it is stopped
 OTHER_SEEDS = range(1, 9)
 SEEDS_WITHOUT_FAULTS = range(1, 65)
 VARIED = {"delay_ms": [0.0, 10.0]}
@@ -82,8 +83,8 @@ class Shrinker:
     def _keep(self, changed: Document) -> bool:
         if changed == self.document or self.left <= 0:
             return False
-        self.left -= 1
         trial = attempt(changed)
+        self.left -= COSTLY_TRIAL if trial and trial.wrong in COSTLY else 1
         if trial is None or trial.wrong != self.wrong:
             return False
         self.document, self.triggered = changed, trial.triggered

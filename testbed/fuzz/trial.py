@@ -8,7 +8,8 @@ from typing_extensions import override
 
 from testbed.check import Event, Verdict, check_events
 from testbed.engines.simulate.engine import RunEnded, Simulation
-from testbed.errors import UserError
+from testbed.engines.simulate.links import EVENTS_PER_TICK
+from testbed.errors import ProtocolError, UserError
 from testbed.experiment import Scenario
 from testbed.faults import Crash
 from testbed.fuzz.coverage import reached, sequences
@@ -16,7 +17,11 @@ from testbed.fuzz.elements import Document
 from testbed.fuzz.mutants import Moment, moments
 from testbed.fuzz.profiles import Profile, profile_of
 from testbed.fuzz.profiles.plain import resolved
+from testbed.node.blame import fault
+from testbed.node.effects import EndlessError
 from testbed.node.log import Log
+from testbed.plugins.blame import FAILURES, words
+from testbed.plugins.limits import StuckError, time_limit
 from testbed.protocols import NS_PER_MS, MessageId, Transition
 from testbed.workloads.script import Script
 
@@ -24,6 +29,7 @@ TICKS = 4  # progress reports, each of 32,768 events: a run with more counts as 
 TICKS_IF_RESTLESS = 100  # the limit for a protocol that never rests, whose run ends by time
 DELIVERIES_MOST = 4  # times the deliveries that can be due: a run with more counts as endless
 LOOKS = 8  # in the time in which a run settles, at whether all is delivered
+COSTLY = {"stuck", "endless"}  # one example of such a failure is enough
 UNFINISHED = {"loss", "gap"}  # violations that prove nothing about a run that was stopped
 
 
@@ -39,6 +45,7 @@ class Trial(NamedTuple):
     """The outcome of an experiment; ``wrong`` is a kind of violation, or one of these:
 
     - "error": the protocol raised an exception;
+    - "stuck": one of its calls does not end;
     - "endless": the run does not end;
     - "unrepaired": long after all faults a message is not delivered to a member, or cannot be sent.
     """
@@ -91,9 +98,12 @@ def attempt(document: Document) -> Trial | None:
         scenario = resolved(document)
         profile = profile_of(scenario.experiment.protocol)
         promised = profile.promised(scenario)
+    except ProtocolError as error:  # it cannot even be made
+        return Trial("error", str(error), 0, 0, 0)
     except UserError:
         return None
-    return _attempt(scenario, profile) if promised else None
+    with time_limit():
+        return _attempt(scenario, profile) if promised else None
 
 
 def _attempt(scenario: Scenario, profile: Profile) -> Trial:
@@ -109,6 +119,8 @@ def _attempt(scenario: Scenario, profile: Profile) -> Trial:
         nonlocal ticks
         ticks += 1
         if ticks >= most:
+            simulation.stop_at_next_step(ticks * EVENTS_PER_TICK)
+        if ticks > most:
             raise RunEnded
 
     simulation = Simulation(scenario, log)
@@ -120,15 +132,17 @@ def _attempt(scenario: Scenario, profile: Profile) -> Trial:
         simulation.run(progress)
     except UserError:
         raise
-    except Exception as error:  # whatever a protocol under test raises is a finding
-        wrong, sentence = "error", f"{type(error).__name__}: {error}"
+    except FAILURES as error:  # whatever a protocol under test raises is a finding
+        its = fault(error)
+        sentence = str(its.of(experiment.protocol)) if its else words(error)
+        wrong = {StuckError: "stuck", EndlessError: "endless"}.get(type(error), "error")
     verdict = check_events(
         range(network.processes),
         {n: log.events[n] for n in range(network.processes)},
         optimistic=experiment.protocol.optimistic,
     )
     if wrong is None:
-        wrong, sentence = _judge(verdict, endless=log.left < 0 or ticks >= most)
+        wrong, sentence = _judge(verdict, endless=log.left < 0 or ticks > most)
     if wrong is None and repair_ms is not None:
         wrong, sentence = _unrepaired(repair_ms, simulation, log.events)
     rows = frozenset(reached(experiment.protocol, log.events))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from testbed.errors import UserError
+from testbed.errors import ProtocolError
 from testbed.protocols import Message, Protocol
 from testbed.protocols.channel import Reliable
 from testbed.protocols.channel.segments import Segment
@@ -30,14 +30,16 @@ class EncodingCheck:
             if message.message is None:
                 return
             message = message.message
+        if not isinstance(message, Message):
+            return  # what it is will be told when it is to be cut into packets
         self._met[type(message)] += 1
         if (count := self._met[type(message)]) & (count - 1) == 0:
             self.check(message)
 
     def check(self, message: Message) -> None:
-        """Raise a UserError that says what to write."""
+        """Raise a ProtocolError that says what to write."""
         if flaw := self._flaw(message):
-            raise UserError(
+            raise ProtocolError(
                 f"{self._protocol.name}: {type(message).__name__} does not arrive as it was sent: "
                 f"{flaw}. Hosts exchange bytes: the header, what encode_control() returns, and the "
                 "payload; protocols/timestamp.py shows how to write control_size, encode_control "

@@ -6,15 +6,17 @@ clock; that of the process itself may run faster or slower (``rates``).
 """
 
 from collections import deque
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from math import ceil
 from typing import Any
 from typing import Protocol as Interface
 
+from testbed.node.effects import EndlessError, MisuseError, misuse
 from testbed.node.log import Log
 from testbed.node.meter import Meter
+from testbed.plugins.limits import limited
 from testbed.protocols import (
     CancelTimer,
     Count,
@@ -34,6 +36,7 @@ from testbed.protocols import (
 from testbed.topologies import Groups
 
 _CARRIERS = (Send, Multicast, Deliver)
+MOST_EFFECTS = 100_000  # of one call: a protocol that yields more goes on for ever
 
 
 class Runtime(Interface):
@@ -78,6 +81,7 @@ class Node:
     meter: Meter
     groups: Groups = field(default_factory=dict)
     rates: Mapping[int, float] = field(default_factory=dict)  # by process, of clocks that drift
+    inspect: Callable[["Node", Any], None] | None = None  # called with every effect beforehand
     rate: float = field(init=False)
     id: int = field(init=False)
     processes: int = field(init=False)
@@ -94,6 +98,7 @@ class Node:
         """What the clock of the process shows."""
         return now if self.rate == 1 else int(now * self.rate)
 
+    @limited
     def multicast(self, payload: bytes, now: int, to: frozenset[int] | None = None) -> None:
         """The application sends to these processes, or to all; it waits while its channel is full."""
         if not self.backlog and not self.protocol.busy():
@@ -109,7 +114,7 @@ class Node:
         name = MessageId(self.id, self.multicasts)
         effects = self.protocol.multicast(payload, to, self.clock(now))
         before, control = [], 0
-        for effect in effects:
+        for effect in islice(effects, MOST_EFFECTS):
             before.append(effect)
             if isinstance(effect, _CARRIERS):
                 control = effect.message.control_size - effect.message.channel_size
@@ -117,28 +122,33 @@ class Node:
         self.log.send(now, self.id, name, to, len(payload), control)
         self._perform(chain(before, effects), now)
 
+    @limited
     def receive(self, message: Message, sender: int, now: int) -> None:
         """The network has brought a message."""
         self._perform(self.protocol.receive(message, sender, self.clock(now)), now)
         if self.backlog:
             self._catch_up(now)
 
+    @limited
     def timeout(self, timer: Hashable, now: int) -> None:
         """A timer has run out."""
         self._perform(self.protocol.timeout(timer, self.clock(now)), now)
         if self.backlog:
             self._catch_up(now)
 
+    @limited
     def start(self, now: int) -> None:
         """The process begins, or begins again, before anything else happens to it."""
         self._perform(self.protocol.start(self.clock(now)), now)
 
+    @limited
     def join(self, now: int) -> None:
         """The application wants to be a member."""
         self.log.note(now, self.id, "join", {})
         self._perform(self.protocol.join(self.clock(now)), now)
         self._catch_up(now)
 
+    @limited
     def leave(self, now: int) -> None:
         """The application wants to be a member no longer."""
         self.log.note(now, self.id, "leave", {})
@@ -150,7 +160,11 @@ class Node:
             self._multicast(payload, now, to)
 
     def _perform(self, effects: Effects, now: int) -> None:
-        for effect in effects:
+        for count, effect in enumerate(effects):
+            if self.inspect is not None:
+                self.inspect(self, effect)
+            if count > MOST_EFFECTS:
+                raise MisuseError(f"it goes on yielding, {MOST_EFFECTS:,} effects in one call")
             if isinstance(effect, Send):
                 self.meter.load[self.id] += len(effect.peers)
                 self.runtime.unicast(self.id, *effect)
@@ -174,10 +188,7 @@ class Node:
             elif isinstance(effect, Note):
                 self.log.note(now, self.id, effect.event, self._in_run_time(effect.facts))
             else:
-                raise TypeError(
-                    f"{self.protocol.name} yields {effect!r}, which is not an effect such as Send, "
-                    "Deliver or Hold"
-                )
+                check(self, effect)
 
     def _set_timer(self, effect: SetTimer) -> None:
         timer, delay = effect
@@ -214,3 +225,19 @@ class Node:
         if message.id in self.held:
             self.held.remove(message.id)
             self.meter.leaves(now)
+
+
+def check(node: Node, effect: Any) -> None:
+    """Refuse an effect that cannot be performed."""
+    if wrong := misuse(effect, node.id, node.processes):
+        raise MisuseError(wrong)
+
+
+def endless(events: int) -> Callable[[Node, Any], None]:
+    """Refuse whatever would keep a run going that has had so many events in vain."""
+
+    def refuse(node: Node, effect: Any) -> None:
+        if isinstance(effect, Send | Multicast | SetTimer):
+            raise EndlessError(f"it goes on without end: {events:,} events since the last delivery")
+
+    return refuse

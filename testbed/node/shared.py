@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from testbed.errors import UserError
+from testbed.errors import ProtocolError
 from testbed.protocols import Protocol
 
 
@@ -21,10 +21,10 @@ class SharedState:
         self._before = dict(_values(protocol))
 
     def check(self) -> None:
-        """Raise a UserError if any of it has changed."""
+        """Raise a ProtocolError if any of it has changed."""
         for name, value in _values(self._protocol):
             if self._before.get(name) != value:
-                raise UserError(
+                raise ProtocolError(
                     f"{self._protocol.name}: {name} has changed while processes ran; processes of a "
                     "real system share nothing: keep it in self, where __init__ makes it"
                 )

@@ -11,6 +11,7 @@ from typing import Literal
 Framing = Literal["udp", "bare"]
 
 ETHERNET_BYTES, IP_BYTES, UDP_BYTES = 14, 20, 8
+LONGEST_DATAGRAM = 65_535 - IP_BYTES - UDP_BYTES
 
 
 @cache
@@ -18,6 +19,8 @@ def frames(message_bytes: int, mtu: int, framing: Framing) -> tuple[int, ...]:
     """The bytes on the link of each packet of a message."""
     if framing == "bare":
         room, left, header = mtu, message_bytes, 0
+    elif message_bytes > LONGEST_DATAGRAM:
+        raise ValueError(f"a message of {message_bytes:,} bytes does not fit into a datagram")
     else:  # fragments are cut at multiples of eight bytes
         room, left, header = mtu - IP_BYTES, message_bytes + UDP_BYTES, ETHERNET_BYTES + IP_BYTES
         if left > room:

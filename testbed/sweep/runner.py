@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.errors import UserError
 from testbed.experiment import Experiment
+from testbed.plugins.source import source_of
 from testbed.progress import Progress, silent
 from testbed.run import run_experiment
 from testbed.runs.directory import SWEPT, whole
@@ -70,6 +71,7 @@ def run_sweep(
             say(f"resuming: {len(done)} of {len(sweep.points)} runs are done{left}")
         if text is not None:
             (directory / SWEPT).write_text(text, encoding="utf-8")
+            _keep_files(sweep, directory)
         failed = {}
         progress("runs", len(done), len(sweep.points))
         todo = [point for point in sweep.points if point not in done]
@@ -81,6 +83,16 @@ def run_sweep(
                     if strict:
                         raise UserError(f"{directory}: {error}")
         return _conclude(sweep, directory, failed)
+
+
+def _keep_files(sweep: Sweep, directory: Path) -> None:
+    """Put the files of protocols where ``sweep.toml`` looks for them, if that is in there."""
+    for experiment in sweep.points.values():
+        source, file = source_of(experiment.protocol), experiment.file
+        if source and file and source.file.is_relative_to(file.parent.absolute()):
+            kept = directory / source.file.relative_to(file.parent.absolute())
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            kept.write_text(source.text, encoding="utf-8")
 
 
 def run_points(

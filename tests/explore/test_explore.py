@@ -246,7 +246,7 @@ def test_a_beginning_is_drawn_and_may_fail() -> None:
     drawn = "".join(map(str, Diagram(2, example).lines()))
     assert "◇" in drawn
     example = odd.example_of(odd.Stillborn, 2, 1)
-    assert example.wrong.sentence == "process 0 fails: OSError: no cradle"
+    assert example.wrong.sentence.startswith("process 0 fails at its start: OSError: no cradle")
     assert "!" in "".join(map(str, Diagram(2, example).lines()))
 
 
@@ -318,7 +318,9 @@ def test_a_protocol_that_goes_on_for_ever_and_delivers_is_live() -> None:
 
 def test_an_exception_is_a_fault() -> None:
     example = odd.example_of(odd.Fragile, 2, 3)
-    assert example.wrong.sentence == "process 1 fails: KeyError: 'two'"
+    assert example.wrong.sentence.startswith(
+        "process 1 fails on receiving m(0,2) from process 0: KeyError: 'two'"
+    )
     assert example.verdict is None
     assert "!" in "".join(map(str, Diagram(2, example).lines()))
 

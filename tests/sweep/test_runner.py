@@ -25,6 +25,7 @@ from testbed.sweep.directory import finished
 from testbed.sweep.points import Sweep, load_sweep
 from testbed.sweep.runner import run_tasks
 from testbed.topologies import Model
+from tests.plugins.own import FIFO, written
 
 COMMAND = [sys.executable, "-m", "testbed"]
 ROOT = Path(__file__).parents[2]
@@ -153,6 +154,21 @@ def test_points_that_fail_and_workers_that_die_do_not_stop_the_others(
     assert "its worker died" in str(dead)
     assert right == [None] * 4
     assert set(finished(tmp_path / sweep.within, sweep)) == set(list(sweep.points)[2:])
+
+
+def test_a_protocol_in_a_file_of_its_own_travels_to_the_workers(
+    tmp_path: Path, context: Any
+) -> None:
+    file = written(tmp_path)
+    text = (tmp_path / "own.toml").read_text()
+    (tmp_path / "own.toml").write_text(f"seed = [1, 2]\n{text}")
+    sweep = load_sweep(tmp_path / "own.toml")
+    file.unlink()
+    (tmp_path / sweep.within).mkdir(parents=True)
+    outcomes = dict(run_tasks(context, sweep, list(sweep.points), tmp_path))
+    assert outcomes == dict.fromkeys(sweep.points)
+    kept = (tmp_path / sweep.within).glob("*fifo*/protocol/fifo.py")
+    assert [path.read_text() for path in kept] == [FIFO, FIFO]
 
 
 def test_a_failed_point_is_told_and_the_exit_status_is_two(tmp_path: Path) -> None:

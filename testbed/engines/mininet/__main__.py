@@ -8,7 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from testbed.engines.mininet.emulate import emulate
-from testbed.errors import UserError
+from testbed.engines.mininet.engine import PROTOCOL_FAILED
+from testbed.errors import ProtocolError, UserError
 from testbed.runs.directory import RunDirectory
 
 
@@ -18,7 +19,7 @@ def main() -> int:
         emulate(RunDirectory(Path(sys.argv[1])), partial(print, flush=True))
     except UserError as error:
         print(error, file=sys.stderr)
-        return 2
+        return PROTOCOL_FAILED if isinstance(error, ProtocolError) else 2
     return 0
 
 

@@ -8,6 +8,8 @@ from testbed.progress import Progress
 from testbed.runs.directory import RunDirectory
 from testbed.topologies.channels import ExponentialChannels
 
+PROTOCOL_FAILED = 3  # the exit status of ``python -m testbed.engines.mininet``
+
 
 class Emulation:
     """What every engine refuses that emulates the network with real packets."""

@@ -4,23 +4,30 @@ from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any
 
-from testbed.engines.simulate.blame import blame
 from testbed.engines.simulate.channels import Channels
 from testbed.engines.simulate.faults import SimulatedFaults
+from testbed.engines.simulate.links import EVENTS_PER_TICK
 from testbed.engines.simulate.network import SimulatedNetwork
 from testbed.engines.simulate.packet_table import PacketTable
 from testbed.errors import UserError
 from testbed.experiment import Scenario
 from testbed.experiment.seeds import stream
 from testbed.node import Node
+from testbed.node.blame import fault
 from testbed.node.encoding import EncodingCheck
 from testbed.node.log import Log
 from testbed.node.meter import Meter, summarise
+from testbed.node.node import endless
 from testbed.node.shared import SharedState
+from testbed.plugins.blame import FAILURES
+from testbed.plugins.limits import time_limit
 from testbed.progress import Progress
 from testbed.runs.directory import RunDirectory
 from testbed.runs.events import EventLog
 from testbed.topologies.channels import ExponentialChannels
+
+LONGEST_NS = 600 * 10**9  # that a run may go on in vain after the last of what was planned
+VAIN_EVENTS, VAIN_EVENTS_PER_PAIR = 200_000, 100  # without a multicast or a delivery
 
 
 class Simulator:
@@ -41,12 +48,14 @@ class Simulator:
                 table = PacketTable(directory.packet_table)
                 simulation.network.scheduler.record = files.enter_context(table).record
             try:
-                simulation.run(progress)
-            except (UserError, OSError, MemoryError):
+                with time_limit():
+                    simulation.run(progress)
+            except UserError:
                 raise
-            except Exception as error:  # whatever the protocol led to
-                protocol, now = scenario.experiment.protocol, simulation.network.scheduler.now
-                raise UserError(blame(error, protocol, now)) from error
+            except FAILURES as error:  # whatever the protocol led to
+                if (its := fault(error)) is None:
+                    raise
+                raise its.of(scenario.experiment.protocol) from error
         return simulation.summary()
 
 
@@ -89,11 +98,18 @@ class Simulation:
     def run(self, progress: Progress) -> None:
         """Run until nothing is under way and nobody sends any more."""
         scheduler, most = self.network.scheduler, self.scenario.most_deliveries
+        before, vain = (-1, -1), 0
 
         def tick() -> None:
+            nonlocal before, vain
             progress("simulate", self.meter.deliveries, self.expected)
             if self.meter.deliveries > most:
                 raise RunEnded
+            now = self.meter.deliveries, self.meter.multicasts
+            vain = vain + EVENTS_PER_TICK if now == before else 0
+            before = now
+            if self._is_endless(vain):
+                self.stop_at_next_step(vain)
 
         scheduler.tick = tick
         if not self.scenario.experiment.protocol.rests:
@@ -102,6 +118,18 @@ class Simulation:
         with suppress(RunEnded):
             scheduler.run()
         shared.check()
+
+    def _is_endless(self, vain: int) -> bool:
+        """Whether a protocol that should rest has had too many events, or too much time, in vain."""
+        if not vain or not self.scenario.experiment.protocol.rests:
+            return False
+        late = self.network.scheduler.now > self.planned() + LONGEST_NS
+        return late or vain > VAIN_EVENTS + VAIN_EVENTS_PER_PAIR * len(self.nodes) ** 2
+
+    def stop_at_next_step(self, events: int) -> None:
+        """Have the next process that would keep the run going fail, so that it can be named."""
+        for node in self.nodes:
+            node.inspect = endless(events)
 
     def _end_if_settled(self) -> None:
         """End the run when nothing that was planned has happened for a while."""

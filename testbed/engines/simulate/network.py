@@ -180,12 +180,14 @@ class SimulatedNetwork:
         nodes = path(tree, sender)
         for tail, head in reversed(list(pairwise(nodes))):
             hop = Hop(self.links[tail, head], (hop,) if hop else (), head == peer)
-        if hop is None:
-            raise ValueError(f"process {sender} sends a message to itself")
+        if hop is None or peer < 0:
+            raise ValueError(f"process {sender} sends to {peer}")  # ``misuse`` has better words
         self._routes[sender][peer] = hop
         return hop
 
     def _tree_route(self, sender: int, peers: tuple[int, ...]) -> tuple[Hop, ...]:
+        if sender in peers or min(peers, default=0) < 0:
+            raise ValueError(f"process {sender} sends to {peers}")
         tree = self._tree(sender)
         below = children(tree)
         receivers = frozenset(peers)

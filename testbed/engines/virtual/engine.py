@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from testbed import protocols
-from testbed.engines.mininet.engine import Emulation
+from testbed.engines.mininet.engine import PROTOCOL_FAILED, Emulation
 from testbed.engines.mininet.summary import summarise_emulation
 from testbed.engines.virtual.errors import GuestError
 from testbed.engines.virtual.guest import GuestSettings, run_guest
 from testbed.engines.virtual.kernel import Kernel
 from testbed.engines.virtual.walls import landlock_version
-from testbed.errors import UserError
+from testbed.errors import ProtocolError, UserError
 from testbed.experiment import Scenario
 from testbed.progress import Progress
 from testbed.protocols import Protocol
@@ -70,6 +70,8 @@ class VirtualEngine(Emulation):
         if result.returncode != 0:
             lines = complaints.decode(errors="replace").strip().splitlines()
             last = lines[-1] if lines else f"exit status {result.returncode}"
+            if result.returncode == PROTOCOL_FAILED:
+                raise ProtocolError(last)
             raise UserError(f"the emulation failed: {last}; see {result.console}")
         names = ("boot_s", "wall_s", "cpu_s", "guest_s", "kernel", "mode")
         facts = {name: getattr(result, name) for name in names}

@@ -36,7 +36,7 @@ class Backwards(Overlay):
 @pytest.mark.parametrize(
     ("protocol", "what"),
     [
-        (Raises, r"KeyError: 'who' \(.*test_blame.py, line 18\)"),
+        (Raises, r"KeyError: 'who' \(.*test_blame.py, line 18: raise KeyError"),
         (NoEffect, "yields None, which is not an effect"),
         (ToNobody, "99"),
         (Backwards, ""),
@@ -47,6 +47,8 @@ def test_what_a_protocol_does_wrong_is_one_sentence(
 ) -> None:
     monkeypatch.setitem(BROKEN, "overlay-odd", protocol)
     monkeypatch.setattr(protocol, "name", "overlay-odd")
-    with pytest.raises(UserError, match=rf"overlay-odd failed in process \d at .* ms: .*{what}"):
+    with pytest.raises(
+        UserError, match=rf"overlay-odd failed in process \d at .* ms on receiving .*{what}"
+    ):
         run(parsed(SMALL, protocol={"name": "overlay-odd"}), tmp_path)
     assert RunDirectory(tmp_path / "small" / "latest").status == "failed"

@@ -25,19 +25,19 @@ from testbed.experiment import Scenario
 from testbed.faults import Join, Leave
 from testbed.node import Node
 from testbed.node.meter import Meter, Sent
-from testbed.packets.framing import frames
+from testbed.node.node import check, endless
+from testbed.packets.framing import LONGEST_DATAGRAM, frames
 from testbed.protocols import Message, Multicast, Send, WireError
 from testbed.runs.events import EventLog
 from testbed.workloads import own_groups
 
 BUFFER_BYTES = 64 << 20
-LONGEST_DATAGRAM = 65_507
-
 
 JOIN, LEAVE = b"j", b"l"  # orders to a host that runs
 NEVER = 0  # what the timer is set to when there is nothing to wait for
 WARM_PORT = UDP_PORT + 1
 WARM_PATIENCE_S = 2.0
+VAIN_EVENTS = 5_000  # of one host without a delivery at any: a protocol that rests has no more
 
 
 class StopHostError(Exception):
@@ -83,7 +83,10 @@ class HostProcess:
             self.meter,
             network.groups,
             scenario.clock_rates,
+            check,
         )
+        self.rests = experiment.protocol.rests
+        self.vain = self.delivered = 0  # events since somebody delivered; deliveries of all then
         self.timers: dict[Hashable, int] = {}
         self.sent = Sent()
         self.malformed = 0
@@ -221,6 +224,7 @@ class HostProcess:
     def _expire(self, timer: Hashable, entry: int) -> None:
         if self.timers.get(timer) == entry:
             del self.timers[timer]
+            self._count_event()
             self.node.timeout(timer, self.now())
             self.counters.timers[self.me] = len(self.timers)
 
@@ -244,8 +248,18 @@ class HostProcess:
         if sender is None:
             self.malformed += 1
         else:
+            self._count_event()
             self.node.receive(message, sender, self.now())
             self.counters.deliveries[self.me] = self.meter.deliveries
+
+    def _count_event(self) -> None:
+        """Stop at the next step if a protocol that should rest goes on in vain."""
+        self.vain += 1
+        if self.vain > VAIN_EVENTS:
+            delivered = sum(self.counters.deliveries)
+            if delivered == self.delivered and self.rests:
+                self.node.inspect = endless(self.vain)
+            self.vain, self.delivered = 0, delivered
 
     def _encode(self, message: Message) -> bytes:
         data = self.codec.encode(message)

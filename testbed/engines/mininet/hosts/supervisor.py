@@ -18,7 +18,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, Self, TextIO
 
@@ -31,10 +31,14 @@ from testbed.engines.mininet.hosts.host import JOIN, LEAVE, HostProcess, StopHos
 from testbed.engines.mininet.kernel.descriptors import close_all_but, readable
 from testbed.engines.mininet.kernel.namespaces import enter
 from testbed.engines.mininet.ways import Ways
-from testbed.errors import UserError
+from testbed.errors import ProtocolError, UserError, no_exit
 from testbed.experiment import Scenario
 from testbed.faults import Actuator, Condition, Crash, Watch
+from testbed.node.blame import fault
 from testbed.packets.framing import frames
+from testbed.plugins.blame import FAILURES
+from testbed.plugins.limits import step_limit, time_limit
+from testbed.plugins.source import source_of
 from testbed.runs.directory import RunDirectory, run_id
 from testbed.runs.events import EventLog
 
@@ -43,6 +47,7 @@ LEAD_NS = NS_PER_S // 2  # from the last host's word to the start
 PATIENCE_S = 60.0
 LONGEST_NS = 600 * NS_PER_S  # that timers may go on after the last of what was planned
 WARM_UP = b"warm up"
+FAILED = "failed: "  # how a host's last word begins if its protocol failed
 WARM_UP_ROUNDS = 3
 WARM_UP_GAP_S = 0.005
 PR_SET_PDEATHSIG = 1
@@ -236,10 +241,13 @@ class Supervisor(Actuator):
             over = now > planned and not faults.pending()
             if over and self._at_rest(now - planned, moved == before):
                 return
-            self.cut_short = over and (
-                (now > planned + LONGEST_NS and self._timers_set())
-                or sum(self.counters.deliveries) > self.scenario.most_deliveries
-            )
+            if over and now > planned + LONGEST_NS and (nodes := self._timers_set()):
+                raise ProtocolError(
+                    f"{self.scenario.experiment.protocol.name} does not rest: it goes on without end, "
+                    f"with timers in {nodes}, {LONGEST_NS // NS_PER_S} s after all was sent; a "
+                    "protocol that is meant to says rests = False"
+                )
+            self.cut_short = over and sum(self.counters.deliveries) > self.scenario.most_deliveries
             if self.cut_short:
                 return
             before = moved
@@ -250,9 +258,10 @@ class Supervisor(Actuator):
             return still and not self._timers_set()
         return since > self.scenario.experiment.workload.settling
 
-    def _timers_set(self) -> bool:
+    def _timers_set(self) -> list[int]:
+        """The processes in which a timer is set."""
         awake = self.children.keys() - self._paused
-        return any(self.counters.timers[node] for node in awake)
+        return [node for node in sorted(awake) if self.counters.timers[node]]
 
     def _sleep(self, seconds: float, faults: FaultInjector) -> None:
         """Sleep, but do harm when it is due, and hear of a host that dies of something else."""
@@ -265,7 +274,8 @@ class Supervisor(Actuator):
             ready = [number for number, _ in poll.poll(remaining / 1e6)]
             for number in ready:
                 if number in speakers:
-                    raise UserError(self._died(speakers[number]))
+                    child = speakers[number]
+                    raise self._died(child, child.answers.readline())
             if ready:
                 faults.advance()
 
@@ -295,15 +305,26 @@ class Supervisor(Actuator):
             status = 1
             try:
                 close_all_but(orders_in, answers_out, self.namespaces[host.me], self.counters.tell)
-                self._be_the_host(host, orders_in, answers_out)
+                with no_exit(), self._limit():
+                    self._be_the_host(host, orders_in, answers_out)
                 status = 0
-            except Exception:
+            except FAILURES as error:
                 traceback.print_exc()  # into the host's log, whose last line is what people see
+                if its := fault(error):
+                    sentence = its.of(self.scenario.experiment.protocol)
+                    os.write(answers_out, f"{FAILED}{sentence}\n".encode())
             finally:
                 os._exit(status)
         os.close(orders_in)
         os.close(answers_out)
         return Child(host.me, pid, orders_out, os.fdopen(answers_in))
+
+    def _limit(self) -> AbstractContextManager[None]:
+        """What ends a call of the protocol that goes on for ever; the testbed's own are trusted."""
+        source = source_of(self.scenario.experiment.protocol)
+        if os.environ.get("TESTBED_GUEST") != "virtual":
+            return time_limit()
+        return step_limit(str(source.file)) if source else nullcontext()
 
     def _be_the_host(self, host: HostProcess, orders: int, answers: int) -> None:
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -337,14 +358,16 @@ class Supervisor(Actuator):
                 f"the process of host h{child.node} hangs: no word in {PATIENCE_S:.0f} s"
             )
         line = child.answers.readline()
-        if not line:
-            raise UserError(self._died(child))
+        if not line or line.startswith(FAILED):
+            raise self._died(child, line)
         return line
 
-    def _died(self, child: Child) -> str:
+    def _died(self, child: Child, word: str) -> UserError:
         log = self.directory.host_log(child.node)
+        if word.startswith(FAILED):
+            return ProtocolError(f"{word.removeprefix(FAILED).strip()}; see {log}")
         last = log.read_text(errors="replace").strip().splitlines()[-1:] if log.exists() else []
-        return (
+        return UserError(
             f"the process of host h{child.node} died: {last[0] if last else 'no word'}; see {log}"
         )
 

@@ -1,0 +1,130 @@
+"""How long one call of a protocol may take: one that does not end is ended, where it is stuck.
+
+Where time passes, a timer looks twice a second whether the same call is still going on: ``time_limit``.
+In a guest's virtual time, which stands still while anything computes, steps count: ``step_limit``.
+A loop inside C code, such as ``sum(itertools.count())``, is out of reach of both.
+"""
+
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import current_thread, main_thread
+from types import CodeType, FrameType
+from typing import Any, NoReturn, TypeVar
+
+TICK_S = 0.5
+COMPUTING_S = 3.0  # of processor time; a call usually takes less than a millisecond
+TICKS = 40  # also of waiting; while the process is stopped, as by Ctrl-Z, there are none
+STEPS = 20_000_000  # of the interpreter
+F = TypeVar("F", bound=Callable[..., Any])
+_calls: set[CodeType] = set()
+
+
+class StuckError(BaseException):
+    """A call of a protocol did not end; not for ``except Exception`` in the protocol to swallow."""
+
+
+def limited(function: F) -> F:
+    """A function that calls a protocol, and must return in time."""
+    _calls.add(function.__code__)
+    return function
+
+
+@contextmanager
+def time_limit() -> Iterator[None]:
+    """Watch all ``limited`` calls in this context, which may lie in another of its kind."""
+    watched = signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL
+    if watched or current_thread() is not main_thread():  # others cannot be interrupted
+        yield
+        return
+    traced = sys.gettrace()
+    signal.signal(signal.SIGALRM, _Ticks())
+    signal.setitimer(signal.ITIMER_REAL, TICK_S, TICK_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        sys.settrace(traced)
+
+
+class _Ticks:
+    """The handler of the timer: it remembers the call that was going on at the last tick."""
+
+    def __init__(self) -> None:
+        self.call: FrameType | None = None
+        self.ticks = 0
+        self.began_s = 0.0
+
+    def __call__(self, _: int, frame: FrameType | None) -> None:
+        call = _call_of(frame)
+        if call is None or call is not self.call:
+            self.call, self.ticks, self.began_s = call, 0, time.process_time()
+            return
+        self.ticks += 1
+        if time.process_time() - self.began_s >= COMPUTING_S:
+            _end(frame, call, f"{COMPUTING_S:g} s of processor time")
+        if self.ticks >= TICKS:
+            _end(frame, call, f"{TICK_S * TICKS:g} s")
+
+
+def _call_of(frame: FrameType | None) -> FrameType | None:
+    """The outermost limited call that is going on."""
+    found = None
+    while frame is not None:
+        if frame.f_code in _calls:
+            found = frame
+        frame = frame.f_back
+    return found
+
+
+def _end(frame: FrameType | None, call: FrameType, after: str) -> NoReturn:
+    """Raise an exception where a call is now, and again in the handler of a bare ``except``."""
+    inner = set()
+    while frame is not None and frame is not call:
+        inner.add(frame)
+        frame = frame.f_back
+
+    def again(frame: FrameType, event: str, _: Any) -> Any:
+        if frame not in inner:
+            return None
+        raise _stuck(after)
+
+    for frame in inner:
+        frame.f_trace = again
+    sys.settrace(again)
+    raise _stuck(after)
+
+
+@contextmanager
+def step_limit(file: str) -> Iterator[None]:
+    """End a limited call in this context once the code of a file has taken too many steps in it."""
+    left = STEPS
+
+    def step(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise _stuck(f"{STEPS:,} steps of the interpreter")
+        return step
+
+    def call(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal left
+        if frame.f_code in _calls:
+            left = STEPS
+        if frame.f_code.co_filename != file:
+            return None
+        frame.f_trace_opcodes = True  # a loop in one line has no new lines
+        return step
+
+    sys.settrace(call)
+    try:
+        yield
+    finally:
+        sys.settrace(None)
+
+
+def _stuck(after: str) -> StuckError:
+    return StuckError(f"it does not come to an end, and was stopped after {after}")
