@@ -53,7 +53,7 @@ def boot(kernel: Kernel, tmp_path_factory: pytest.TempPathFactory) -> Callable[.
 
 @pytest.fixture(scope="module")
 def at_work(boot: Callable[..., Step]) -> Step:
-    return boot("timing", "queue", "loss", "chatter", "command_line", "shell", "netdev", "errors")
+    return boot("timing", "queue", "loss", "chatter", "command_line", "shell", "errors")
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def ended(boot: Callable[..., Step]) -> Step:
 
 @pytest.fixture(scope="module")
 def in_real_time(boot: Callable[..., Step]) -> Step:
-    return boot("rough_timing", "sigkill", virtual=False)
+    return boot("rough_timing", "netdev", "sigkill", virtual=False)
 
 
 def test_a_link_is_exactly_store_and_forward(at_work: Step) -> None:
@@ -143,8 +143,11 @@ def test_ipv6_is_silent(silenced: bool) -> None:
                 assert everything.recv(2000)
 
 
-def test_without_a_datapath_in_the_kernel_packets_still_pass(at_work: Step) -> None:
-    assert all(0 <= error < 50_000 for error in at_work("netdev"))
+def test_without_a_datapath_in_the_kernel_packets_still_pass(in_real_time: Step) -> None:
+    """Not in virtual time: the threads that pass them on poll, and no time would pass."""
+    errors = sorted(in_real_time("netdev"))
+    assert errors[0] >= 0
+    assert errors[len(errors) // 2] < 20_000_000
 
 
 @pytest.mark.parametrize(
