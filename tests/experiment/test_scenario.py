@@ -100,7 +100,7 @@ def test_auto_looks_at_the_machine_once(
     monkeypatch.setattr(needs, "emulation_in_real_time", nothing_missing)
     ran: list[str] = []
 
-    def pretend(point: Experiment, *_: Any) -> None:
+    def pretend(point: Experiment, *_: Any, **__: Any) -> None:
         ran.append(point.engine)
         if len(ran) == 2:
             raise UserError("that is all")
