@@ -41,8 +41,8 @@ DEFAULT = ROOT / "scripts" / "experiments" / "overlay-vs-timestamp.toml"
 PARTS = ("kernels", "growth", "mininet")
 SIZES = {"growth": [16, 100, 300, 600], "mininet": [16, 64]}
 LINKS_PER_NODE = 6  # of 600 nodes with the edge probability 0.02
-# Not the hops of Overlay: a process sends no copy back to whom it heard a message from first, and on
-# links that are full, who that is may be a matter of nanoseconds.
+# Not the hops: an Overlay process sends no copy back to whom it heard a message from first, and in a
+# network whose links are full that differed in some cases (of 1.5 million hops, a thousand).
 SAME = ("multicasts", "deliveries", "copies")
 OURS = ("ours: network", "ours: rules")
 STOCK = ("Mininet: network", "Mininet: rules")
