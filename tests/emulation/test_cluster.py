@@ -52,7 +52,7 @@ def deliveries(run: Path, node: int) -> list[tuple[int, int]]:
 
 def test_gossip_as_in_the_simulator_and_a_killed_and_a_lonely_coordinator(tmp_path: Path) -> None:
     calm = experiment(0, {"senders": 6, "duration_ms": 4 * ROUND_MS}, [])
-    long = {"senders": HEIR + 1, "duration_ms": 10 * ROUND_MS}
+    long = {"senders": HEIR + 1, "duration_ms": 40 * ROUND_MS}  # to get a ticket may take thirty
     stormy = experiment(0.05, long, FAULTS, **LEASES)
     emulated(calm, tmp_path, *SAME, *GOSSIP)
 
