@@ -8,9 +8,11 @@ PYTHON = sys.executable
 
 # Runs a command in a guest: python -c OWNER RESULTS COMMAND…
 OWNER = """
+import signal
 import sys
 from pathlib import Path
 from testbed.engines.virtual.guest import GuestSettings, run_guest
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 sys.exit(run_guest(sys.argv[2:], GuestSettings(results=Path(sys.argv[1]))).returncode)
 """
 # Programs for the guest. Two network namespaces, connected directly or through a switch, a delay of
