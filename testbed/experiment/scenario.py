@@ -12,7 +12,7 @@ from testbed.errors import UserError
 from testbed.experiment.document import Experiment
 from testbed.experiment.network import Network, build_network, told_as
 from testbed.experiment.seeds import stream
-from testbed.faults import Drift, FaultSchedule, Join, Leave
+from testbed.faults import Drift, Fault, FaultSchedule, Join, Leave, MessageFault
 from testbed.plugins.blame import make
 from testbed.protocols import PROTOCOLS, Place, Protocol
 from testbed.protocols.channel import Reliable
@@ -120,8 +120,9 @@ def _check_fit(experiment: Experiment, network: Network) -> None:
                     f"{fault.kind}"
                 )
     for fault in experiment.faults:
-        if isinstance(fault, Drift) and fault.node not in range(network.processes):
-            raise UserError(f"{experiment.origin}: fault: there is no node {fault.node}")
+        for node in _processes(fault):
+            if node not in range(network.processes):
+                raise UserError(f"{experiment.origin}: fault: there is no node {node}")
     _check_triggers(experiment)
     if protocol.needs_groups and not network.groups:
         raise UserError(
@@ -136,6 +137,16 @@ def _check_fit(experiment: Experiment, network: Network) -> None:
             f"{experiment.origin}: {protocol.name} sends every message to everybody, and this "
             f"workload sends to some; {', '.join(takers)} can do that"
         )
+
+
+def _processes(fault: Fault) -> tuple[int, ...]:
+    """The processes that a fault names which is no matter of the schedule."""
+    match fault:
+        case Drift(node=node):
+            return (node,)
+        case MessageFault(sender=sender, receiver=receiver):
+            return sender, receiver
+    return ()
 
 
 def _check_triggers(experiment: Experiment) -> None:

@@ -2,7 +2,6 @@
 
 from testbed.faults.kinds import (
     DELIVERY,
-    FAULTS,
     Condition,
     Crash,
     Drift,
@@ -21,15 +20,29 @@ from testbed.faults.kinds import (
     Trigger,
     Watch,
 )
+from testbed.faults.messages import Arrivals, Delay, Drop, Duplicate, MessageFault
 from testbed.faults.schedule import Actuator, FaultSchedule
+
+FAULTS: dict[str, type[Fault]] = {
+    fault.kind: fault
+    for fault in (
+        *(Loss, Duplication, Reordering, Slow, LinkDown, Partition),
+        *(Crash, Pause, Leave, Join, Drift),
+        *(Drop, Delay, Duplicate),
+    )
+}
 
 __all__ = [
     "DELIVERY",
     "FAULTS",
     "Actuator",
+    "Arrivals",
     "Condition",
     "Crash",
+    "Delay",
     "Drift",
+    "Drop",
+    "Duplicate",
     "Duplication",
     "Fault",
     "FaultSchedule",
@@ -37,6 +50,7 @@ __all__ = [
     "Leave",
     "LinkDown",
     "Loss",
+    "MessageFault",
     "NodeFault",
     "Partition",
     "Pause",

@@ -2,7 +2,8 @@
 
     [[fault]]
     kind = "loss"          # also duplication, reordering, slow, link-down, partition, crash, pause,
-                           # drift, and leave and join, which are no faults but are scheduled like them
+                           # drift, and leave and join, which are no faults but are scheduled like
+                           # them; ``messages`` has those of a single message
     rate = 0.2
     link = [3, 7]          # default: every link
     at_ms = 10             # default: from the start
@@ -332,12 +333,3 @@ class Drift(Fault, kind="drift"):
     @override
     def begins(self, duration: int, rng: random.Random) -> Iterator[int]:
         return iter(())  # there is nothing to be done at any time
-
-
-FAULTS: dict[str, type[Fault]] = {
-    fault.kind: fault
-    for fault in (
-        *(Loss, Duplication, Reordering, Slow, LinkDown, Partition),
-        *(Crash, Pause, Leave, Join, Drift),
-    )
-}

@@ -12,7 +12,7 @@ from testbed.packets.pcap import read_packets
 from testbed.run import prepare
 from tests.emulation.conftest import CHECKOUT, module_in_guest
 from tests.emulation.hostile_datagrams import NUMBER
-from tests.experiments import parsed, run
+from tests.experiments import log_of, parsed, run
 
 pytestmark = [pytest.mark.emulation, pytest.mark.usefixtures("kernel")]
 
@@ -200,3 +200,27 @@ def test_what_a_host_cannot_take_is_counted(links: dict[str, Any]) -> None:
     counted = links["drops"]
     assert 0 < counted["udp_errors"] < 100
     assert counted["kernel_dropped"] == counted["upcalls_lost"] == 0
+
+
+def test_one_message_is_dropped_late_or_twice_as_it_is_in_the_simulator(tmp_path: Path) -> None:
+    changes = {
+        "links": {"delay_ms": [1.0, 3.0], "bandwidth_mbit": 10},  # no two messages arrive at once
+        "channel": "raw",
+        "seed": SEED_OF_1_AND_2,
+    }
+    faults = [
+        {"kind": "drop", "sender": 1, "receiver": 2, "count": 4},
+        {"kind": "delay", "sender": 1, "receiver": 3, "count": 3, "late_ms": 25.0},
+        {"kind": "duplicate", "sender": 2, "receiver": 0, "count": 1, "late_ms": 3.0},
+    ]
+    emulated, simulated = (
+        run(ring(*faults, **changes, engine=engine), tmp_path) for engine in ("virtual", "simulate")
+    )
+    lines = [json.loads(line) for line in log_of(simulated).open()]
+    for node in range(5):
+        ours = [e for e in lines if e["node"] == node]
+        theirs = log(emulated.path, node)
+        assert [{**e, "t": 0} for e in ours] == [{**e, "t": 0} for e in theirs]
+    assert {e["event"] for e in lines} >= {"drop", "delay", "duplicate", "hold"}
+    assert emulated.verdict.counts == simulated.verdict.counts
+    assert emulated.verdict.count("loss") > 0

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from testbed.faults import DELIVERY, Actuator, Condition
+from testbed.faults import DELIVERY, Actuator, Arrivals, Condition
 from testbed.node import Node
 from testbed.node.log import Log
 from testbed.protocols import Message
@@ -86,13 +86,27 @@ class SimulatedFaults(Actuator):
     def _connect(self, node: int) -> None:
         """Let a process receive, and its events be counted if a fault waits for them."""
         process = self.simulation.nodes[node]
+        faults = self.simulation.scenario.experiment.faults
+        arrivals = Arrivals(faults, node, process.protocol.place.incarnation)
         if any(watch.node in (None, node) for watch in self.schedule.awaited()):
             process.log = _Watched(process.log, partial(self._happened, node))
 
-        def receive(message: Message, sender: int, now: int) -> None:
+        def hand_over(message: Message, sender: int) -> None:
+            if process is not self.simulation.nodes[node] or node in self.simulation.dead:
+                return  # it crashed while the message was delayed
             self.network.when_awake(
                 node, lambda: process.receive(message, sender, self.scheduler.now)
             )
+
+        def receive(message: Message, sender: int, now: int) -> None:
+            fate = arrivals.next(sender)
+            if fate.kind:
+                process.log.note(now, node, fate.kind, fate.facts)
+            for late in fate.delays:
+                if late:
+                    self.scheduler.call_at(now + late, partial(hand_over, message, sender))
+                else:
+                    hand_over(message, sender)
 
         self.network.receivers[node] = receive
 

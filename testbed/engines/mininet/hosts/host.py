@@ -22,7 +22,7 @@ from testbed.engines.mininet.kernel.timerfd import TimerFd
 from testbed.engines.mininet.plan import MULTICAST_IP, UDP_PORT, group_ip, host_ip
 from testbed.engines.mininet.ways import Ways
 from testbed.experiment import Scenario
-from testbed.faults import Join, Leave
+from testbed.faults import Arrivals, Join, Leave
 from testbed.node import Node
 from testbed.node.meter import Meter, Sent
 from testbed.node.node import check, endless
@@ -92,6 +92,7 @@ class HostProcess:
         self.malformed = 0
         self.incarnation = incarnation
         self.ordered = any(isinstance(fault, Join | Leave) for fault in experiment.faults)
+        self.arrivals = Arrivals(experiment.faults, me, incarnation)
         self.orders = -1
         self.counters = counters
         self.start = 0
@@ -248,9 +249,36 @@ class HostProcess:
         if sender is None:
             self.malformed += 1
         else:
-            self._count_event()
-            self.node.receive(message, sender, self.now())
-            self.counters.deliveries[self.me] = self.meter.deliveries
+            self._arrive(message, sender)
+
+    def _arrive(self, message: Message, sender: int) -> None:
+        """The process gets a message, unless a fault has it dropped, late or twice."""
+        fate = self.arrivals.next(sender)
+        if fate.kind:
+            self.log.note(self.now(), self.me, fate.kind, fate.facts)
+        for late in fate.delays:
+            if late:
+                self._take_later(message, sender, late)
+            else:
+                self._take(message, sender)
+
+    def _take_later(self, message: Message, sender: int, late: int) -> None:
+        """Counted among the timers, so that the run does not end before."""
+        key = ("late", self._entries)
+
+        def take() -> None:
+            del self.timers[key]
+            self._take(message, sender)
+            self.counters.timers[self.me] = len(self.timers)
+
+        self.timers[key] = self._entries
+        self.counters.timers[self.me] = len(self.timers)
+        self.at(self.now() + late, take)
+
+    def _take(self, message: Message, sender: int) -> None:
+        self._count_event()
+        self.node.receive(message, sender, self.now())
+        self.counters.deliveries[self.me] = self.meter.deliveries
 
     def _count_event(self) -> None:
         """Stop at the next step if a protocol that should rest goes on in vain."""
