@@ -8,7 +8,8 @@ from typing import Any
 from testbed.commands.terminal import console, new_table, print_json
 from testbed.errors import UserError
 from testbed.experiment import load
-from testbed.experiment.network import build_network
+from testbed.experiment.network import Network, build_network
+from testbed.protocols import NS_PER_MS
 from testbed.topologies import GROUPINGS, MODELS, OVERLAYS, Groups, describe, has_cycle, write_alt
 
 DRAWN = (".png", ".svg")
@@ -31,6 +32,9 @@ def add_parser(commands: Any) -> None:
         type=Path,
         metavar="FILE",
         help="draw it to a .png or .svg file, or write it as GT-ITM's .alt",
+    )
+    parser.add_argument(
+        "--links", action="store_true", help="also list every link with its delay and bandwidth"
     )
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.set_defaults(command=command)
@@ -58,10 +62,14 @@ def command(options: argparse.Namespace) -> int:
         if network.groups:
             members = {name: sorted(group) for name, group in network.groups.items()}
             content["groups"] = {"members": members, "cycle": has_cycle(network.groups)}
+        if options.links:
+            content["links"] = [{"link": [a, b], **link} for a, b, link in links_of(network)]
         print_json(content)
     else:
         show(experiment, figures, options.output)
         show_groups(network.groups)
+        if options.links:
+            show_links(links_of(network))
     return 0
 
 
@@ -91,6 +99,31 @@ def show_groups(groups: Groups) -> None:
     )
     for name, members in groups.items():
         out.print(f"  {name}  {' '.join(map(str, sorted(members)))}", highlight=False)
+
+
+def links_of(network: Network) -> list[tuple[int, int, dict[str, Any]]]:
+    """Every link, by its ends in ascending order; channels without links have no delay to tell."""
+    links = ((min(a, b), max(a, b), link) for a, b, link in network.graph.edges(data=True))
+    return [
+        (
+            a,
+            b,
+            {
+                "delay_ms": link["delay_ns"] / NS_PER_MS,
+                "bandwidth_mbit": link["bandwidth_bps"] / 1e6,
+            },
+        )
+        for a, b, link in sorted(links, key=lambda link: link[:2])
+        if "delay_ns" in link
+    ]
+
+
+def show_links(links: list[tuple[int, int, dict[str, Any]]]) -> None:
+    """A row for each link."""
+    table = new_table(["link"], ["delay (ms)", "bandwidth (Mbit/s)"])
+    for a, b, link in links:
+        table.add_row(f"{a} – {b}", f"{link['delay_ms']:,.3f}", f"{link['bandwidth_mbit']:g}")
+    console().print(table)
 
 
 def _format(value: object) -> str:

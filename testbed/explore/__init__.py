@@ -28,6 +28,7 @@ from itertools import chain, combinations
 from typing import Any
 
 from testbed.check import Verdict
+from testbed.errors import ProtocolError
 from testbed.explore.choices import SeededChoices
 from testbed.explore.monitor import Mistake
 from testbed.explore.process import Processes
@@ -163,7 +164,11 @@ def _counter_example(replay: Replay, wrong: Mistake, circle: int) -> CounterExam
     replay.finish(last.process)
     verdict = replay.judge()
     if verdict.verdict != "invalid":
-        raise AssertionError(f"{wrong.sentence}; but the oracle finds the run {verdict.verdict}")
+        raise ProtocolError(
+            f"{wrong.sentence}, but when the same steps are repeated the oracle finds them "
+            f"{verdict.verdict}: something is remembered outside of self, in a class, a module or a "
+            "default argument, which all processes share"
+        )
     late = _late(replay.moments, end, {v.cause for v in verdict.violations()})
     return CounterExample(wrong, tuple(replay.moments[:late]), end - 1, verdict, circle)
 

@@ -1,6 +1,7 @@
 """The commands, as a person or a script meets them."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,14 @@ def test_topology_writes_what_it_is_asked_for(
     assert figures["overlay"]["node_connectivity"] == 3
     start = {".png": b"\x89PNG", ".svg": b"<?xml", ".alt": b"GRAPH"}[suffix]
     assert output.read_bytes().startswith(start)
+
+
+def test_topology_lists_links(small: Path, testbed: CommandLine) -> None:
+    links = testbed("topology", small, "--links", "--json").json()["links"]
+    assert len(links) == testbed("topology", small, "--json").json()["network"]["links"]
+    assert links == sorted(links, key=lambda link: link["link"])
+    (a, b), delay = links[0]["link"], links[0]["delay_ms"]
+    assert re.search(rf"^{a} – {b} +{delay:.3f} ", testbed("topology", small, "--links").out, re.M)
 
 
 def test_topology_refuses_other_formats(small: Path, testbed: CommandLine) -> None:
