@@ -10,7 +10,7 @@ from typing import NoReturn
 SETUP = "run scripts/setup in a checkout"  # a wheel has no scripts
 # What a wheel installs only on request, and the libraries that tell whether it is there.
 EXTRAS = {
-    "emulation": ("scapy", "ryu"),
+    "emulation": ("scapy", "os_ken"),
     "digest": ("pyspark", "pandas", "scipy"),
     "report": ("matplotlib", "pandas"),
 }

@@ -49,11 +49,12 @@ _CHANNELS = {"raw": None, "reliable": Reliable.Settings}  # what a sweep does no
 
 @dataclass(frozen=True)
 class Transport:
-    """How messages travel: the metric of routes, the packets that messages are cut into."""
+    """How messages travel: the metric of routes, the packets that messages are cut into, who routes."""
 
     routing: Metric = "hops"
     framing: Framing = "udp"
     mtu: int = 1500
+    controller: Literal["auto", "ryu", "os-ken"] = "auto"
 
     def __post_init__(self) -> None:
         if not 68 <= self.mtu <= 65_535:

@@ -38,8 +38,8 @@ def emulate(directory: RunDirectory, progress: Progress) -> None:
     directory.host_log(0).parent.mkdir(exist_ok=True)
     faults, conditions, ways = scenario.fault_schedule(), Conditions(plan), Ways.of(scenario)
     progress("network", 0, 1)
-    metric = experiment.transport.routing
-    with routed_network(plan, directory.network_file, directory.path, metric, ways) as net:
+    metric, library = experiment.transport.routing, experiment.transport.controller
+    with routed_network(plan, directory.network_file, directory.path, metric, library, ways) as net:
         progress("network", 1, 1)
         with (
             Supervisor(
@@ -58,6 +58,7 @@ def emulate(directory: RunDirectory, progress: Progress) -> None:
     directory.write_emulation(
         {
             "start_unix_ns": start,
+            "controller": net.library,
             "hosts": figures,
             "warm_ups_missing": hosts.warm_ups_missing,
             "captured": capture.counts.captured,

@@ -17,6 +17,7 @@ from mininet.net import Mininet
 from testbed.engines.mininet import nodes
 from testbed.engines.mininet import plan as names
 from testbed.engines.mininet.controller.controller import Controller
+from testbed.engines.mininet.controller.process import Library
 from testbed.engines.mininet.guard import Guard
 from testbed.engines.mininet.kernel import machine, namespaces, netem, netlink, steering
 from testbed.engines.mininet.kernel.netlink import End, Netlink
@@ -37,6 +38,7 @@ class EmulatedNetwork(Mininet):
         self.plan = plan
         self.guard = guard
         self.settings = settings
+        self.library: Library = "auto"  # the controller's, when the rules are in place
         Mininet.inited = True  # else it would change settings of the machine, such as buffer sizes
         super().__init__(
             PlannedTopo(plan, settings=settings),
@@ -171,12 +173,20 @@ def emulated_network(plan: Plan, controller: str | None = CONTROLLER) -> Iterato
 
 @contextmanager
 def routed_network(
-    plan: Plan, network_json: Path, directory: Path, metric: Metric, ways: Ways | None = None
+    plan: Plan,
+    network_json: Path,
+    directory: Path,
+    metric: Metric,
+    library: Library,
+    ways: Ways | None = None,
 ) -> Iterator[EmulatedNetwork]:
     """Have the network of a plan up with its rules in place; the controller logs to a directory."""
     with (
         emulated_network(plan) as network,
-        Controller(network_json, directory, metric=metric, ways=ways) as controller,
+        Controller(
+            network_json, directory, library=library, metric=metric, ways=ways
+        ) as controller,
     ):
         controller.wait_until_ready()
+        network.library = controller.library
         yield network

@@ -20,7 +20,8 @@ def open_shell(experiment: Experiment, network: Network, commands: TextIO) -> No
         directory = Path(name)
         file = directory / "network.json"
         file.write_text(json.dumps(network.to_json()))
-        with routed_network(plan, file, directory, experiment.transport.routing) as emulated:
+        metric, library = experiment.transport.routing, experiment.transport.controller
+        with routed_network(plan, file, directory, metric, library) as emulated:
             print(f"hosts and switches: {plan.nodes}, links: {len(plan.links)}", flush=True)
             interact(emulated, commands)
 

@@ -94,6 +94,19 @@ def test_ready_is_told_when_the_last_switch_has_confirmed(library: Library, netw
     assert reroutes(network) == []
 
 
+@pytest.mark.parametrize("broken", ["ryu", "os_ken"])
+def test_the_library_that_runs_is_chosen(
+    broken: str, network: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other: Library = "ryu" if broken == "os_ken" else "os-ken"
+    monkeypatch.setitem(sys.modules, broken, None)  # importing it fails
+    with started(network, "auto") as controller:
+        assert controller.library == other
+    named: Library = "ryu" if broken == "ryu" else "os-ken"
+    with pytest.raises(ControllerError, match=rf"{named} cannot be used"), started(network, named):
+        pass
+
+
 def test_links_that_are_down_at_the_start_are_waited_for(library: Library, network: Path) -> None:
     with started(network, library) as controller, ExitStack() as stack:
         switches = [

@@ -51,13 +51,14 @@ class Controller:
         network_json: Path,
         directory: Path,
         *,
-        library: Library = "ryu",
+        library: Library = "auto",
         metric: Metric = "hops",
         port: int = CONTROLLER_PORT,
         ways: Ways | None = None,
     ) -> None:
         # Where it listens; 0: it chooses a free port, which stands here when it has started.
         self.port = port
+        self.library = library  # which it uses, when it has started
         self.ready = False
         self.log = directory / LOG
         self.in_place: set[int] = set()  # the switches that have all of their rules
@@ -147,6 +148,8 @@ class Controller:
 
     def _take_in(self, fact: dict[str, Any]) -> None:
         match fact:
+            case {"library": library}:
+                self.library = library
             case {"listening": port}:
                 self.port, self._listening = port, True
             case {"in_place": node}:

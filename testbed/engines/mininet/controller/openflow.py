@@ -34,11 +34,32 @@ def _keep_out_what_is_not_needed(package: str) -> None:
     # Only `run_apps` uses the web server, which asks Eventlet for a name (ALREADY_HANDLED) that
     # newer versions do not have.
     sys.modules.setdefault("ryu.app.wsgi", types.ModuleType("ryu.app.wsgi"))
-    # Ryu compares two version numbers by distutils, for which setuptools would put all of its own.
-    if sys.version_info < (3, 12) and (shim := sys.modules.get("_distutils_hack")):
-        shim.remove_shim()
+    _spare_distutils()
     for retiring in ("Eventlet", "The distutils package", "distutils Version classes"):
         warnings.filterwarnings("ignore", rf"\s*{retiring} (is|are) deprecated")
+
+
+def _spare_distutils() -> None:
+    """Have Ryu compare versions without setuptools, which would put all of its own for distutils."""
+    if sys.version_info < (3, 12):
+        if shim := sys.modules.get("_distutils_hack"):
+            shim.remove_shim()
+        return
+    # Newer Pythons have no distutils. Ryu wants this of it, to tell versions of a routing daemon apart.
+    version = types.ModuleType("distutils.version")
+    vars(version)["LooseVersion"] = Version
+    sys.modules.setdefault("distutils", types.ModuleType("distutils"))
+    sys.modules.setdefault("distutils.version", version)
+
+
+class Version(tuple[int, ...]):
+    """A version such as "2.0", by its numbers."""
+
+    __slots__ = ()
+
+    def __new__(cls, text: str) -> "Version":
+        """Read it."""
+        return super().__new__(cls, map(int, text.split(".")))
 
 
 LIBRARY: Final = os.environ.get(VARIABLE, "ryu")

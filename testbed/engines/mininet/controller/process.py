@@ -2,6 +2,7 @@
 
 It tells what happens on its standard output, a JSON object a line with one fact in it:
 
+    {"library": "ryu"}           which it uses
     {"listening": 6653}          the port; switches may connect
     {"in_place": 3}              switch s3 has all of its rules
     {"down": [[0, 1], [2, 3]]}   the links that are down, when that has changed
@@ -18,6 +19,7 @@ import logging
 import os
 import signal
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, NoReturn
 
@@ -26,7 +28,7 @@ from testbed.engines.mininet.ways import Ways
 from testbed.errors import UserError, installing
 from testbed.topologies.routing import Metric
 
-Library = Literal["ryu", "os-ken"]
+Library = Literal["auto", "ryu", "os-ken"]  # "auto": Ryu where it runs, else os-ken
 
 ADDRESS = "127.0.0.1"
 # In the run directory: a line for each time that the rules were changed.
@@ -70,20 +72,32 @@ def report(**fact: Any) -> None:
 
 
 def _serve(plan: Plan, options: Options) -> NoReturn:
-    os.environ["TESTBED_OPENFLOW"] = options.library  # see openflow.py
-    try:
-        # Not before: which library is imported is known only now, and either takes its time.
-        from testbed.engines.mininet.controller import openflow
-        from testbed.engines.mininet.controller.router import Router
-    except ImportError as error:
-        remedy = installing("emulation")
-        raise UserError(f"{options.library} cannot be used ({error}): {remedy}") from error
+    report(library=_import_library(options.library))
+    from testbed.engines.mininet.controller import openflow
+    from testbed.engines.mininet.controller.router import Router
+
     listener = _listen(openflow.hub, options.port)
     reroutes = options.directory / REROUTES
     openflow.start(Router, plan, options.ways, options.metric, reroutes, report)
     report(listening=listener.getsockname()[1])
     while True:
         openflow.hub.spawn(openflow.serve_switch, *listener.accept())
+
+
+def _import_library(asked: Library) -> str:
+    """Import the library, or the first that can be; its name."""
+    names = ("ryu", "os-ken") if asked == "auto" else (asked,)
+    for name in names:
+        os.environ["TESTBED_OPENFLOW"] = name  # see openflow.py
+        try:
+            # Not before: which library is imported is known only now, and either takes its time.
+            import_module("testbed.engines.mininet.controller.openflow")
+        except Exception as error:  # a library that is too old for this Python may raise anything
+            reason = error
+        else:
+            return name
+    remedy = installing("emulation")
+    raise UserError(f"{names[-1]} cannot be used ({reason}): {remedy}") from reason
 
 
 def _listen(hub: Any, port: int) -> Any:
