@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from pyspark import SparkContext
 
 from testbed.digest import summary
+from testbed.digest.explaining import explain_runs
 from testbed.digest.links import links
 from testbed.digest.logs import LogPart
 from testbed.digest.packets import CapturePart, TablePart
@@ -69,6 +70,7 @@ def digest_runs(
             facts = [replace(each, end=each.end or max(1, last[each.run])) for each in facts]
         totals = run_steps(spark, parts, facts, progress)
         figures = [_finish(each, totals[each.run]) for each in facts]
+        explain_runs(spark, facts)
     return [
         source.conclude(totals[source.run], its)
         for source, its in zip(sources, figures, strict=True)

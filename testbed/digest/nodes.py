@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from testbed.digest.arrays import counted, filled, grouped, integers, joined, runs_of, with_columns
+from testbed.digest.causes import with_causes
 from testbed.digest.steps import MESSAGE, Facts, Piece, Tables
 from testbed.digest.timeline import bin_counts, intervals
 
@@ -20,7 +21,7 @@ def node_step(facts: Facts, bucket: int, tables: Tables) -> Iterator[Piece]:
     holds = grouped(
         _only(events, "hold"), HELD, held_at=("at", "min"), held_number=("number", "min")
     )
-    delivered = deliveries(events, sends, holds)
+    delivered = with_causes(deliveries(events, sends, holds))
     queued = queues(holds, delivered, facts.end)
     facts.write("events", bucket, events)
     facts.write("deliveries", bucket, delivered)

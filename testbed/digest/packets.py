@@ -112,8 +112,13 @@ def datagram_step(facts: Facts, bucket: int, tables: Tables) -> Iterator[Piece]:
     """What was sent in some datagrams, and their hops."""
     packets = attributed(tables["packets"])
     pair = integers(packets, "pair")
-    packets = with_columns(packets, sender=pa.array(pair >> 32, pa.int32()))
     many = pair & 0xFFFFFFFF >= MULTICAST_NET
+    packets = with_columns(
+        packets,
+        sender=pa.array(pair >> 32, pa.int32()),
+        receiver=pa.array((pair & 0xFFFFFFFF) - FIRST_HOST_IP, pa.int32(), mask=many),
+        copy=packets["identification"],
+    )
     sent = with_columns(packets, receivers=np.where(many, facts.processes - 1, 1))
     sent = sent.filter(pc.equal(sent["tail"], HOST))
     headers = ETHERNET_BYTES + IP_BYTES + UDP_BYTES * (integers(sent, "fragment") == 0)
@@ -123,6 +128,8 @@ def datagram_step(facts: Facts, bucket: int, tables: Tables) -> Iterator[Piece]:
 def simulated_step(facts: Facts, bucket: int, tables: Tables) -> Iterator[Piece]:
     """What the simulator's table says; what was sent is on the links that leave the sender's node."""
     hops = tables["packets"]
+    several = pc.equal(hops["receiver"], -1)
+    hops = with_columns(hops, receiver=pc.if_else(several, None, hops["receiver"]))
     sent = hops.filter(pc.equal(hops["tail"], hops["sender"])).rename_columns({"queued": "at"})
     headers = ETHERNET_BYTES + IP_BYTES + UDP_BYTES * (integers(sent, "fragment") == 0)
     return _told(facts, bucket, sent, headers * (facts.framing != "bare"), hops)

@@ -10,7 +10,7 @@ from testbed.runs.results import COLUMNS
 
 _INT32 = """
     node number source payload control destinations for_source delivered holders copies fragments hops
-    held_number sender receivers fragment tail head
+    held_number sender receiver receivers fragment tail head cause_source relays via
 """
 _FLOAT64 = "delay_mean load queue_mean held_mean packets_mean"
 _TYPES = {

@@ -27,9 +27,12 @@ COLUMNS = {
     "events": "node number at event source seq payload control destinations for_source for_seq",
     "messages": "source seq sent_at payload control destinations delivered delay_mean delay_max "
     "holders held_max copies fragments bytes hops wire_bytes",
-    "deliveries": "node source seq at number held_number delay held_at held",
+    "deliveries": "node source seq at number held_number delay held_at held cause_source cause_seq",
+    "delays": "node source seq delay propagation serialisation queueing deviation retransmission "
+    "relaying reception held unattributed hops relays via copy",
     "sent": "at sender receivers source seq kind fragment bytes control",
-    "hops": "tail head queued started arrived error bytes sender source seq kind fragment",
+    "hops": "tail head queued started arrived error bytes sender receiver copy source seq kind "
+    "fragment",
     "links": "tail head delay_ns bandwidth_bps packets bytes busy waited load queue_max",
     "nodes": "node multicasts deliveries delay_mean delay_max held queue_mean queue_max",
     "timeline": "at width held_mean held_max packets_mean packets_max multicasts deliveries",
@@ -51,6 +54,7 @@ class Results(RunDirectory):
 
     messages = _table("messages")  # a row for each message multicast
     deliveries = _table("deliveries")
+    delays = _table("delays")  # what each delivery's delay consists of
     events = _table("events", "node", "number")  # the event logs, in each node's own order
     sent = _table("sent")  # a row for each packet that a process handed to the network
     hops = _table("hops")  # a row for each packet on each link

@@ -143,6 +143,21 @@ def test_messages_join_what_logs_and_packets_say(digests: dict[str, Digest]) -> 
     assert messages.wire_bytes.sum() == run.summary["wire_bytes"]
 
 
+def test_the_parts_of_every_delay_add_up(digests: dict[str, Digest]) -> None:
+    for name, digest in digests.items():
+        run = results.load(digest.path)
+        delays = run.delays
+        parts = delays.drop(
+            columns=["node", "source", "seq", "delay", "hops", "relays", "via", "copy"]
+        )
+        assert (parts.sum(axis=1) == delays["delay"]).all(), name
+        assert len(delays) == run.deliveries["delay"].notna().sum() > 0, name
+        known = name not in ("counters", "tickets")  # a cluster's gossip carries many messages
+        assert (delays["unattributed"] == 0).all() == known, name
+    lossy = results.load(digests["lossy"].path).delays
+    assert lossy["reception"].max() > 0
+
+
 def test_the_timeline_adds_up_to_the_run(digests: dict[str, Digest]) -> None:
     for name in ("timestamp", "overlay"):
         run = results.load(digests[name].path)

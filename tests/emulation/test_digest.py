@@ -18,6 +18,7 @@ import pytest
 
 from testbed.runs import results
 from tests.emulation.conftest import SAME
+from tests.emulation.explained import assert_explained
 from tests.experiments import parsed, run
 
 pytestmark = pytest.mark.emulation
@@ -113,6 +114,13 @@ def test_the_comments_of_a_pcapng_agree_with_the_hops_table(
         )
         assert sorted(filter(None, found)) == sorted(expected)
         assert len(found) == len(hops) + found.count(None)
+
+
+def test_delays_of_fragmented_messages_add_up_to_what_tshark_shows(
+    runs: dict[str, list[Path]],
+) -> None:
+    for path in runs["virtual"]:
+        assert_explained(path, results.load(path).summary["deliveries"])
 
 
 def read_by_tshark(file: Path) -> list[list[str]]:

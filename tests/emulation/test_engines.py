@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from testbed.engines.virtual import engine
 from testbed.engines.virtual.kernel import Kernel, built_kernels
@@ -16,6 +17,7 @@ from testbed.progress import silent
 from testbed.run import prepare
 from testbed.runs.directory import RunDirectory
 from tests.emulation.conftest import CHECKOUT, SAME, emulated, in_guest, module_in_guest
+from tests.emulation.explained import assert_explained, digest
 from tests.experiments import parsed, run
 
 pytestmark = [pytest.mark.emulation, pytest.mark.usefixtures("kernel")]
@@ -50,7 +52,7 @@ def traced(experiment: Experiment, runs: Path) -> RunDirectory:
 
 @pytest.mark.parametrize("index", [0, 1], ids=["overlay", "timestamp"])
 def test_sixteen_nodes_are_exact_repeat_and_agree_with_the_simulator(
-    index: int, kernel: Kernel, tmp_path: Path
+    index: int, kernel: Kernel, tmp_path: Path, spark: SparkSession
 ) -> None:
     experiment = load(DEFAULT, engine="virtual")[index]
     first, simulated = emulated(experiment, tmp_path, *SAME, "messages")
@@ -72,6 +74,8 @@ def test_sixteen_nodes_are_exact_repeat_and_agree_with_the_simulator(
     # another engine, the same experiment
     mean = simulated.summary["delay_ms_mean"]
     assert abs(first.summary["delay_ms_mean"] - mean) <= 0.02 * mean
+    digest(first.path, spark)
+    assert_explained(first.path, 3200)
 
 
 def test_messages_above_the_mtu_travel_as_fragments(tmp_path: Path) -> None:

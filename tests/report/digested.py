@@ -124,9 +124,20 @@ def _tables(events: list[Event], processes: int, packets: bool) -> dict[str, pd.
         "events": log,
         "messages": messages.reset_index().fillna({"holders": 0, "delivered": 0}),
         "deliveries": deliveries,
+        "delays": _delays(deliveries),
         "nodes": nodes.reset_index(),
         **_network_tables(processes, int(log["at"].max()), packets),
     }
+
+
+def _delays(deliveries: pd.DataFrame) -> pd.DataFrame:
+    """All of a delay that is not waiting is propagation, over one link from the source."""
+    held = deliveries["held"].fillna(0)
+    others = (deliveries["node"] != deliveries["source"]).astype(int)
+    delays = deliveries[["node", "source", "seq", "delay"]].dropna()
+    parts: dict[str, Any] = dict.fromkeys(COLUMNS["delays"].split()[4:], 0)
+    on_link = {"held": held, "propagation": delays["delay"] - held, "hops": others}
+    return delays.assign(**{**parts, **on_link, "via": deliveries["source"], "copy": 1})
 
 
 def _network_tables(processes: int, end: int, packets: bool) -> dict[str, pd.DataFrame]:

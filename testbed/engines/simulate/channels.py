@@ -45,7 +45,7 @@ class Channels(SimulatedNetwork):
             for number, ends in enumerate(permutations(range(processes), 2), 1)
         }
         self.scheduler = Scheduler(list(self.links.values()), self._arrive, rng)
-        self._hops = {ends: Hop(link, (), True) for ends, link in self.links.items()}
+        self._hops = {ends: Hop(link, (), True, ends[1]) for ends, link in self.links.items()}
         self._last_arrival = dict.fromkeys(self.links, 0)  # the paper's LM
 
     def unicast(self, sender: int, peers: tuple[int, ...], message: Message) -> None:

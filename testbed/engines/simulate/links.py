@@ -102,14 +102,18 @@ class Link:
 
 
 class Hop:
-    """One link of a route, where its packets go from there, and whether they stay there too."""
+    """One link of a route, where its packets go from there, and whether they stay there too.
 
-    __slots__ = ("link", "onward", "receivers", "receives")
+    ``to`` is the process at the end of the route; -1 in a tree, which has several.
+    """
 
-    def __init__(self, link: Link, onward: tuple["Hop", ...], receives: bool) -> None:
+    __slots__ = ("link", "onward", "receivers", "receives", "to")
+
+    def __init__(self, link: Link, onward: tuple["Hop", ...], receives: bool, to: int = -1) -> None:
         self.link = link
         self.onward = onward
         self.receives = receives
+        self.to = to
         self.receivers: int = receives + sum(hop.receivers for hop in onward)
 
 

@@ -179,7 +179,7 @@ class SimulatedNetwork:
             return hop
         nodes = path(tree, sender)
         for tail, head in reversed(list(pairwise(nodes))):
-            hop = Hop(self.links[tail, head], (hop,) if hop else (), head == peer)
+            hop = Hop(self.links[tail, head], (hop,) if hop else (), head == peer, peer)
         if hop is None or peer < 0:
             raise ValueError(f"process {sender} sends to {peer}")  # ``misuse`` has better words
         self._routes[sender][peer] = hop

@@ -27,6 +27,8 @@ SCHEMA = pa.schema(
         ("fragments", pa.int16()),
         ("control", pa.int32()),  # bytes of control information in the message
         ("receivers", pa.int32()),  # processes that the packet reaches over this link
+        ("receiver", pa.int32()),  # process that it is for, -1 if for several
+        ("copy", pa.int64()),  # with sender and receiver: which copy it is part of
     ]
 )
 
@@ -50,7 +52,8 @@ class PacketTable(AbstractContextManager["PacketTable"]):
         times, ends = (queued, started, arrived), (link.tail, link.head)
         name = (message.source, message.seq, message.kind)
         part = (packet.sender, packet.fragment, packet.fragments)
-        row = (*times, *ends, packet.size, *name, *part, message.control_size, hop.receivers)
+        whom = (hop.receivers, hop.to, packet.copy)
+        row = (*times, *ends, packet.size, *name, *part, message.control_size, *whom)
         for column, value in zip(self._columns, row, strict=True):
             column.append(value)
         if len(self._columns[0]) >= ROWS_PER_GROUP:
