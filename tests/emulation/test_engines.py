@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +42,21 @@ def events(directory: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in (directory / "events").iterdir()}
 
 
+def confined(kernel: Kernel, directory: Path) -> Kernel:
+    """The same kernel, started where a container's rules apply."""
+    guard = directory / "guard"
+    words = (sys.executable, CHECKOUT / "tests" / "emulation" / "confined.py", kernel.guard)
+    guard.write_text(f'#!/bin/sh\nexec {" ".join(map(str, words))} "$@"\n')
+    guard.chmod(0o755)
+    return replace(kernel, guard=guard)
+
+
 def traced(experiment: Experiment, runs: Path) -> RunDirectory:
-    """Run an experiment as if its protocol were somebody else's, on the oldest kernel there is."""
+    """Run it as if in a container, the protocol somebody else's, on the oldest kernel there is."""
     scenario = Scenario.of(experiment)
     with prepare(scenario, runs) as directory:
-        older = engine.VirtualEngine(trusted=False, kernel=built_kernels()[-1])
+        kernel = confined(built_kernels()[-1], runs)
+        older = engine.VirtualEngine(trusted=False, kernel=kernel)
         older.run(scenario, directory, silent)
     return directory
 
@@ -60,10 +71,11 @@ def test_sixteen_nodes_are_exact_repeat_and_agree_with_the_simulator(
     untraced = kernel.release.can_leave_untraced
     assert first.manifest["guest"]["mode"] == ("seccomp" if untraced else "ptrace")
     assert second.manifest["guest"]["mode"] == "ptrace"
+    assert second.manifest["guest"]["addresses"] == "random"
     fidelity = first.manifest["fidelity"]
     assert fidelity["error_us_p999"] <= 5
     assert fidelity["dropped"] == first.summary["malformed"] == 0
-    # the same seed, the same run, however programs run in the guest
+    # the same seed, the same run, however programs run in the guest and wherever in memory
     assert events(first.path) == events(second.path)
     ours, theirs = (read_packets(r.path / "packets") for r in (first, second))
     assert len(ours) == len(theirs) > first.summary["hops"]

@@ -73,7 +73,7 @@ class VirtualEngine(Emulation):
             if result.returncode == PROTOCOL_FAILED:
                 raise ProtocolError(last)
             raise UserError(f"the emulation failed: {last}; see {result.console}")
-        names = ("boot_s", "wall_s", "cpu_s", "guest_s", "kernel", "mode")
+        names = ("boot_s", "wall_s", "cpu_s", "guest_s", "kernel", "mode", "addresses")
         facts = {name: getattr(result, name) for name in names}
         directory.manifest["guest"] = {**facts, "landlock": landlock_version()}
         return summarise_emulation(scenario.experiment.protocol, scenario.network, directory)

@@ -2,7 +2,8 @@
  * Stands between the testbed and the user-mode kernel, on the host, and sees to it that nothing
  * of a guest outlives its owner:
  *     guard RUN CONSOLE KERNEL [ARGUMENT...]
- * starts the kernel in RUN with its output appended to CONSOLE, prints its process id, and waits.
+ * starts the kernel in RUN with its output appended to CONSOLE, prints its process id and whether its
+ * addresses are "fixed" or "random", and waits.
  * RUN/walls says which of the host's files the guest may use; the host's own kernel sees to that, by
  * Landlock, whatever root does in the guest and even if it takes over the user-mode kernel.
  * Standard input is a pipe that the owner holds open. When that closes, when the owner dies in
@@ -130,8 +131,6 @@ static _Noreturn void start_kernel(char **argv, pid_t guard)
 	getrlimit(RLIMIT_NOFILE, &files);
 	files.rlim_cur = files.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &files);
-	/* Where the guest's memory lies decides the order of whatever it keeps by address. */
-	personality(ADDR_NO_RANDOMIZE);
 	if (raise_walls() < 0 || refuse_changes() < 0) {
 		perror("guard");
 		_exit(126);
@@ -171,10 +170,15 @@ int main(int argc, char **argv)
 {
 	sigset_t signals;
 	pid_t kernel, guard = getpid(), owner = getppid();
-	int stop = 0;
+	int stop = 0, fixed;
 
 	if (argc < 4)
 		return 2;
+	/*
+	 * Where the guest's memory lies decides the order of whatever it keeps by address. Containers
+	 * refuse this: podman and Docker allow only some personalities.
+	 */
+	fixed = personality(ADDR_NO_RANDOMIZE) != -1;
 	setsid();
 	/* Orphans of the guest become our children, so that we can wait until all are gone. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -200,7 +204,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	stop = getppid() != owner;
-	dprintf(STDOUT_FILENO, "%d\n", (int)kernel);
+	dprintf(STDOUT_FILENO, "%d %s\n", (int)kernel, fixed ? "fixed" : "random");
 	while (!stop && !guest_has_ended(kernel)) {
 		struct signalfd_siginfo signal;
 

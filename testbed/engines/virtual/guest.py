@@ -96,6 +96,8 @@ class GuestResult:
     kernel: str  # the version of the kernel
     # How it caught system calls, "ptrace" or "seccomp"; None if the host does not let us see.
     mode: str | None
+    # "fixed", or "random" where the host does not let a process switch off their randomisation.
+    addresses: str
     console: Path
 
 
@@ -255,8 +257,9 @@ class Guest:
                 env={"PATH": os.defpath, "HOME": str(run), "TMPDIR": str(run)},
             )
         assert self._guard.stdout is not None
-        if not (pid := self._guard.stdout.readline()):
+        if not (line := self._guard.stdout.readline()):
             raise errors.BootFailedError("The guest's kernel could not be started.", self.console)
+        pid, self._addresses = line.decode().split()
         self.kernel_pid = int(pid)
         self._probe = Probe(self.kernel_pid, self._kernel)
 
@@ -317,6 +320,7 @@ class Guest:
             guest_s=(int(ended_ns) - int(status["started"])) / 1e9,
             kernel=self._kernel.version,
             mode=self._mode,
+            addresses=self._addresses,
             console=self.console,
         )
 
