@@ -23,6 +23,7 @@ COMMANDS = {
     "sweep": "run every combination of the values that a file lists",
     "explore": "try everything that can happen in a small system",
     "fuzz": "try protocols on random networks with random faults",
+    "grade": "grade what students handed in for a lab",
     "topology": "draw an experiment's network and print its figures",
     "protocols": "list the protocols and their settings",
     "new": "write the start of a protocol of your own",

@@ -36,6 +36,7 @@ ROOMS = (
     ("spark",),
     ("explore", "fuzz", "digest", "sweep", "export"),
     ("report",),
+    ("grade",),
     ("commands",),
     ("cli",),
     ("__main__",),

@@ -9,7 +9,8 @@
 
 import difflib
 from collections import ChainMap
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -21,6 +22,7 @@ from testbed.protocols.broken import BROKEN, BROKEN_CLUSTERS
 
 GROUP = "causal_testbed.protocols"
 _loaded: dict[type[Protocol], None] = {}
+_stand_ins: dict[str, type[Protocol]] = {}
 BUILT_IN: Mapping[str, type[Protocol]] = ChainMap(PROTOCOLS, BROKEN, BROKEN_CLUSTERS)
 
 
@@ -39,8 +41,8 @@ def find_protocol(name: str, base: Path = Path()) -> type[Protocol]:
 
 def look_up(name: str, base: Path = Path()) -> type[Protocol] | None:
     """The protocol of that name, or None if nobody knows the name."""
-    if name in BUILT_IN:
-        return BUILT_IN[name]
+    if found := BUILT_IN.get(name) or _stand_ins.get(name):
+        return found
     found = None
     if is_file(name):
         found = Source.read(name, base).load(BUILT_IN)
@@ -49,6 +51,16 @@ def look_up(name: str, base: Path = Path()) -> type[Protocol] | None:
     if found is not None:
         _loaded[found] = None
     return found
+
+
+@contextmanager
+def stand_in(protocol: type[Protocol]) -> Iterator[None]:
+    """Have a class found by its name in this context, which stands for a protocol that is elsewhere."""
+    _stand_ins[protocol.name] = protocol
+    try:
+        yield
+    finally:
+        del _stand_ins[protocol.name]
 
 
 def loaded() -> list[type[Protocol]]:

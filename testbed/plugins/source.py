@@ -11,7 +11,7 @@ import dataclasses
 import re
 import sys
 import traceback
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.machinery import ModuleSpec
@@ -30,6 +30,8 @@ ONE_FILE = "a protocol is one file, which runs keep: put it in there, or install
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,49}")
 SOURCE = "__source__"  # of a module: what it was made from
 _modules: dict[tuple[Path, str], ModuleType] = {}
+# The imports of a file that are not allowed, each with its line and what is wrong with it.
+Refused = Callable[[ast.Module, Path], Iterable[tuple[int, str]]]
 
 
 def is_file(name: str) -> bool:
@@ -72,12 +74,12 @@ class Source:
         """Where a run directory keeps it."""
         return f"{KEPT}/{self.file.name}"
 
-    def load(self, taken: Container[str]) -> type[Protocol]:
-        """The class, ready to be run; its name must not be ``taken``."""
-        found = self._class(self._module())
+    def load(self, taken: Container[str], refused: Refused | None = None) -> type[Protocol]:
+        """The class, ready to be run; its name must not be ``taken``, nor may imports be refused."""
+        found = self._class(self._module(refused or _imports_beside))
         return checked(found, f"{self.file.name}: {found.__name__}", taken)
 
-    def _module(self) -> ModuleType:
+    def _module(self, refused: Refused) -> ModuleType:
         """The file as a module, executed once for each text that it has had."""
         key = self.file, self.sha256
         if key not in _modules:
@@ -88,19 +90,19 @@ class Source:
             setattr(module, SOURCE, self)
             sys.modules[name] = module  # dataclasses and type hints look there
             try:
-                self._execute(module)
+                self._execute(module, refused)
             except BaseException:
                 del sys.modules[name]
                 raise
             _modules[key] = module
         return _modules[key]
 
-    def _execute(self, module: ModuleType) -> None:
+    def _execute(self, module: ModuleType, refused: Refused) -> None:
         name = self.file.name
         try:
             tree = ast.parse(self.text)
-            for line, problem in _imports_beside(tree, self.file.parent):
-                raise UserError(f"{name}, line {line}: {problem}; {ONE_FILE}")
+            for line, problem in refused(tree, self.file.parent):
+                raise UserError(f"{name}, line {line}: {problem}")
             exec(compile(tree, str(self.file), "exec"), module.__dict__)
         except UserError:
             raise
@@ -198,7 +200,7 @@ def _imports_beside(tree: ast.Module, directory: Path) -> Iterator[tuple[int, st
             continue
         for name in {name.partition(".")[0] for name in names} - {"testbed"}:
             if (directory / f"{name}.py").exists() or _lies_in(name, directory):
-                yield node.lineno, f"it imports {name!r}, a file beside it"
+                yield node.lineno, f"it imports {name!r}, a file beside it; {ONE_FILE}"
 
 
 def _lies_in(name: str, directory: Path) -> bool:
