@@ -10,7 +10,9 @@ from rich.markup import escape
 from testbed.commands.terminal import console, new_table, print_json
 from testbed.engines import choose_engine
 from testbed.engines.needs import abilities
-from testbed.errors import UserError
+from testbed.errors import SETUP, UserError
+
+CHECKOUT = Path(__file__).parents[2] / "scripts" / "run"  # which a wheel does not have
 
 
 def add_parser(commands: Any) -> None:
@@ -27,6 +29,14 @@ def add_parser(commands: Any) -> None:
     parser.set_defaults(command=command)
 
 
+def next_step(engine: str) -> str:
+    """What to do now."""
+    run = "scripts/run" if CHECKOUT.exists() else "testbed run FILE.toml"
+    if engine != "simulate":
+        return run
+    return f"{SETUP}, or, without emulation, {run} --engine simulate"
+
+
 def command(options: argparse.Namespace) -> int:
     """Print what there is and what is missing."""
     found = abilities(options.runs.resolve())
@@ -35,7 +45,8 @@ def command(options: argparse.Namespace) -> int:
     except UserError as error:
         engine, why = "simulate", str(error)
     if options.json:
-        print_json({"engine": engine, "why": why, "abilities": [asdict(a) for a in found]})
+        facts = {"engine": engine, "why": why, "next": next_step(engine)}
+        print_json({**facts, "abilities": [asdict(ability) for ability in found]})
     else:
         out = console()
         table = new_table(["", "", "serves", "how to fix it"])
@@ -45,4 +56,5 @@ def command(options: argparse.Namespace) -> int:
             table.add_row(f"{mark} {ability.name}", ability.detail, ability.serves, remedy)
         out.print(table)
         out.print(f'\nengine "auto" is [bold]{engine}[/] here: {escape(why)}', soft_wrap=True)
+        out.print(f"next: {escape(next_step(engine))}", soft_wrap=True)
     return 0 if engine != "simulate" else 2

@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -10,12 +11,14 @@ from pathlib import Path
 
 from testbed.engines.virtual.errors import GuestError
 from testbed.engines.virtual.kernel import find_kernel
+from testbed.engines.virtual.memory import choose_memory_place
 from testbed.engines.virtual.walls import landlock_version
 from testbed.errors import EXTRAS, SETUP, UserError, installing, missing, require
 
 GB = 1 << 30
 ROOM_GB = 2
 JAVA = 17
+GUEST_MB = 1280  # what the virtual engine asks for, for 16 nodes
 BACKLOG = 100_000
 OPENVSWITCH = ("ovs-vsctl", "ovs-ofctl", "ovs-vswitchd", "ovsdb-server", "ovsdb-tool")
 
@@ -41,6 +44,7 @@ def abilities(directory: Path) -> list[Ability]:
         netem(),
         backlog(),
         virtual_kernel(),
+        guest_memory(),
         walls(),
         java(),
         memory(),
@@ -106,11 +110,28 @@ def backlog() -> Ability:
 
 def virtual_kernel() -> Ability:
     """The user-mode kernel that scripts/setup builds."""
+    name, remedy = "virtual-time kernel", SETUP
+    if (machine := platform.machine()) != "x86_64":
+        detail, ok = f"for x86-64 only, and this is {machine}", False
+        remedy = "use --engine mininet, with sudo, or --engine simulate"
+        return Ability(name, ok, detail, remedy, "virtual")
     try:
         detail, ok = str(find_kernel().linux), True
     except GuestError:
         detail, ok = "not built", False
-    return Ability("virtual-time kernel", ok, detail, SETUP, "virtual")
+    return Ability(name, ok, detail, remedy, "virtual")
+
+
+def guest_memory() -> Ability:
+    """A guest works on a disk too, but slower."""
+    try:
+        place = choose_memory_place(GUEST_MB)
+    except GuestError as error:
+        ok, detail = False, str(error)
+    else:
+        ok, detail = not place.slow, f"in {place.directory}" + ", slow: a disk" * place.slow
+    remedy = "enlarge /dev/shm to 2 GB or more (of a container: --shm-size=2g)"
+    return Ability("room for a guest", ok, detail, remedy, "virtual")
 
 
 def walls() -> Ability:
@@ -127,7 +148,7 @@ def walls() -> Ability:
 
 def java() -> Ability:
     """Spark needs it."""
-    remedy = f"sudo apt-get install openjdk-{JAVA}-jre-headless"
+    remedy = "sudo apt-get install default-jre-headless"
     home = os.environ.get("JAVA_HOME")
     done = _run(f"{home}/bin/java" if home else "java", "-version")
     if done is None:

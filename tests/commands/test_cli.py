@@ -186,6 +186,16 @@ def test_auto_says_why_or_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> No
     assert choose_engine("simulate")[0] == "simulate"
 
 
+def test_the_virtual_engine_is_for_x86_64(monkeypatch: pytest.MonkeyPatch) -> None:
+    from testbed.engines import needs
+
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    kernel = needs.virtual_kernel()
+    assert not kernel.ok
+    assert kernel.detail == "for x86-64 only, and this is aarch64"
+    assert "mininet" in kernel.remedy
+
+
 def test_the_doctor_finds_what_an_ordinary_users_path_lacks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
