@@ -33,6 +33,7 @@ class Exclusion:
     ended: bool = False  # as the target's own process says
     candidate: lease.Neighbour | None = None
     waited: bool = False  # for the candidate's answer, when the last round began
+    rounds: int = 0  # since this target is being excluded
     fenced_at: int = 0
 
     def newest(self) -> lease.Register | None:
@@ -163,7 +164,7 @@ class Excluding(Voting):
         elif x.candidate is None and not x.target.voters:
             self.exclusion, self.silence = None, 1  # its voters may have become known
             return
-        x.waited = x.candidate is not None
+        x.waited, x.rounds = x.candidate is not None, x.rounds + 1
         yield from self.request(now)
 
     def request(self, now: int) -> TicketEffects:
@@ -182,7 +183,9 @@ class Excluding(Voting):
             x.reports[self.voter] = self.refuse(target)
         for voter in (*voters, lease.Voter(target.process, 0)):
             if voter not in x.reports and voter.process != self.me:
-                request = lease.ReqCoord(self.me, 0, by=self.member, voter=voter, target=target)
+                request = lease.ReqCoord(
+                    self.me, 0, by=self.member, voter=voter, target=target, rounds=x.rounds
+                )
                 yield Send((voter.process,), request)
         yield from self.follow(now)
 

@@ -112,11 +112,15 @@ class AckExclude(WordMessage):
 
 @of_kind(47)
 class ReqCoord(WordMessage):
-    """REQCOORD: never vote for ``target`` again, and tell me its register."""
+    """REQCOORD: never vote for ``target`` again, and tell me its register.
+
+    I have been asking for ``rounds``.
+    """
 
     by: RingMember
     voter: Voter
     target: RingMember
+    rounds: int
 
 
 @of_kind(48)

@@ -23,7 +23,7 @@ from typing_extensions import override
 from ...base import CancelTimer, Place, Send, SetTimer
 from . import lease_messages as lease
 from .exclusion import Excluding
-from .manager import JOIN, Revoked, TicketEffects
+from .manager import JOIN, TicketEffects
 from .messages import CJoin, Reject, RingMember
 from .voting import ROUND, LeaseSettings
 
@@ -43,6 +43,7 @@ class Leases(Excluding):
         self.part = 0
         self.waiting: dict[int, int] = {}  # CJOIN: who, and the request's number
         self.linking_end = 0
+        self.overdue = 0  # rounds in which it wanted to leave, and nobody took its place
         self.contact: int | None = None
 
     def start(self, now: int) -> TicketEffects:
@@ -68,7 +69,7 @@ class Leases(Excluding):
     def begin(self, now: int) -> TicketEffects:
         """Start the first poll, which decides whether the process is a member at all."""
         self.linking_end = now + self.settings.lease_ns
-        self.confirmed, self.silence, self.part, self.unheard = False, 0, 0, 0
+        self.confirmed, self.silence, self.part, self.unheard, self.overdue = False, 0, 0, 0, 0
         self.exclusion, self.quarantine_end = None, 0
         yield CancelTimer(JOIN)
         yield from self.poll(now)
@@ -76,7 +77,8 @@ class Leases(Excluding):
 
     @override
     def assignable(self, now: int) -> list[int]:
-        waits = self.exclusion is not None or now < self.quarantine_end
+        x, patience = self.exclusion, self.settings.patience
+        waits = now < self.quarantine_end or (x is not None and x.rounds < patience)
         if self.owns(now) is None or waits or self.ticket is None:
             return []
         return self.down(self.ticket, self.succ.member.ticket)[1:]
@@ -115,18 +117,27 @@ class Leases(Excluding):
         yield from self.leave(now) if self.wants_out else self.ask()
 
     def try_leaving(self) -> TicketEffects:
-        """Ask to be excluded, in every round; who is left alone uses its ticket again."""
-        if self.state == "coordinator" and self.wants_out and not self.alone:
-            assert self.ticket is not None
-            self.state = "leaving"
-            yield Revoked(self.ticket)
-        elif self.state == "lapsed" and self.wants_out:
-            self.state = "leaving"
-        elif self.state == "leaving" and self.alone:
+        """Ask to be excluded, in every round.
+
+        Who is left alone, or has waited for too long, uses its ticket again; perhaps nobody else can.
+        """
+        self.overdue += self.state == "leaving"
+        stays = self.alone or self.overdue >= self.settings.patience
+        if self.state == "leaving" and stays:
             self.state = "lapsed"  # until the next poll is answered
+        elif self.state in ("coordinator", "lapsed") and self.wants_out and not stays:
+            if self.state == "coordinator":
+                yield from self.lapse()
+            self.state = "leaving"
         pred = self.pred
-        if self.state == "leaving" and self.member and pred and pred.process != self.me:
+        if self.lets_go and self.member and pred and pred.process != self.me:
             yield Send((pred.process,), lease.Leaving(self.me, 0, leaver=self.member))
+
+    @property
+    @override
+    def lets_go(self) -> bool:
+        late = self.wants_out and self.overdue >= self.settings.patience and not self.alone
+        return self.state == "leaving" or late
 
     @override
     def receive(self, message: Any, sender: int, now: int) -> TicketEffects:
@@ -172,6 +183,8 @@ class Leases(Excluding):
 
     def round(self, now: int) -> TicketEffects:
         """Main loop of the coordinator algorithm."""
+        if self.state == "linking" and now >= self.linking_end:
+            self.state = "lapsed"
         if self.excluded(now):
             yield from self.resign(now)
             return
@@ -193,9 +206,7 @@ class Leases(Excluding):
         yield from self.arm()
 
     def excluded(self, now: int) -> bool:
-        """Whether the process is no member, or has no chance to remain one."""
-        if self.state == "linking":
-            return now >= self.linking_end
+        """Whether the process has no chance to own its ticket again."""
         lapsed = self.state in ("lapsed", "leaving") and not self.holds(now)
         return lapsed and self.question is not None and self.question.hopeless()
 
@@ -218,7 +229,11 @@ class Leases(Excluding):
             yield from self.reject(sender, number)
 
     def serve(self, now: int) -> TicketEffects:
-        """Assign a ticket to one joiner, if there is one; the others ask elsewhere."""
+        """Assign a ticket to one joiner, if there is one; the others ask elsewhere.
+
+        If the successor cannot be excluded, because it has lost too many of its voters, the joiner
+        comes between.
+        """
         free = self.assignable(now)
         ready = (self.confirmed or self.alone) and self.offer is None and self.L
         if self.waiting and free and ready:
@@ -252,7 +267,7 @@ class Leases(Excluding):
             view=tuple(self.view),
         )
         self.succ, self.after = child, self.offer.succ
-        self.confirmed, self.silence = False, 0
+        self.confirmed, self.silence, self.exclusion = False, 0, None
 
     def accepted(self, message: lease.Accept, now: int) -> TicketEffects:
         """On ACKCJOIN: take the place in the ring, unless the request was given up."""

@@ -36,6 +36,11 @@ class Question(NamedTuple):
         sets = (self.register.voters, self.register.proposed)
         return all(len(self.votes.intersection(voters)) >= needed(voters) for voters in sets)
 
+    @property
+    def heard(self) -> bool:
+        """Whether any voter has answered; without voters, nobody need."""
+        return not self.votes.isdisjoint(self.register.voters) or not self.register.voters
+
     def lacking(self) -> tuple[int, ...]:
         """The processes to ask again."""
         asked = () if self.settled else (*self.register.voters, *self.register.proposed)

@@ -39,6 +39,7 @@ class LeaseSettings:
 
     A round should be longer than gossip takes to spread, and each of its ``parts`` than two delays:
     what has not been answered is sent again after each part. ``exclude`` is the paper's P_exclude.
+    ``patience`` is how many rounds a process waits for others before it takes them for gone.
     """
 
     k: int = 2
@@ -46,6 +47,7 @@ class LeaseSettings:
     delay_ns: int = 100_000_000
     parts: int = 4
     exclude: float = 1.0
+    patience: int = 10
 
     @property
     def lease_ns(self) -> int:
@@ -76,6 +78,7 @@ class Voting(TicketManager):
         self.version = 0  # how often L has changed
         self.proposal: lease.Voters = ()  # the voters that the predecessor proposes
         self.turn = 0  # how many spare voters were asked in vain
+        self.ignored = 0  # polls in a row that no voter has answered
         self.succ = self.after = NOWHERE
         self.offer: lease.Accept | None = None  # to a joiner, once the voters know of it
         self.registers: Memory[lease.Register] = Memory()  # of the members it votes for
@@ -137,12 +140,13 @@ class Voting(TicketManager):
         self.member, self.version, self.L = neighbour
         self.ticket, self.clock = neighbour.member.ticket, max(self.clock, neighbour.member.number)
         self.proposal, self.succ, self.after = self.L, succ, after
-        self.state, self.last = "linking", 0
+        self.state, self.last, self.ignored = "linking", 0, 0
 
     def poll(self, now: int) -> TicketEffects:
         """Ask the voters, and those that are to become voters."""
         assert self.member is not None
         self.polls += 1
+        self.ignored = 0 if self.question is None or self.question.heard else self.ignored + 1
         if self.alone:
             self.proposal = ()
         fill, spares = self.recruits()
@@ -213,15 +217,19 @@ class Voting(TicketManager):
             yield Send((offer.child.member.process,), offer)
 
     def fence(self, message: lease.ReqCoord, sender: int, now: int) -> TicketEffects:
-        """On REQCOORD: vote no more for a member, unless the one who asks is excluded itself.
+        """On REQCOORD: vote no more for a member, unless the one who asks is being excluded itself.
 
-        If it is about this process, the process consents if it is leaving, or if nobody votes for it
-        any more: when all its voters have crashed, they cannot exclude it either.
+        But one that has asked for so long has held its lease all the while.
+        If it is about this process, the process consents if it wants to leave, or if nobody has voted
+        for it for long: when all its voters have crashed, they cannot exclude it either.
         """
         by, target = message.by, message.target
-        if self.fenced(by) or self.registers.forgot(target):
+        doomed = self.fenced(by) and message.rounds < self.settings.patience
+        if (doomed and target not in self.ended) or self.registers.forgot(target):
             return
-        if target == self.member and (self.state == "leaving" or self.deserted(now)):
+        if target == self.member and (self.lets_go or self.deserted):
+            if self.state == "coordinator":
+                yield from self.lapse()
             yield from self.resign(now)
         mine = target.process == self.me
         known = self.resigned(target) if mine else self.refuse(target)
@@ -249,12 +257,17 @@ class Voting(TicketManager):
         known = self.registers.get(target)
         return () if known is None else (known,)
 
-    def deserted(self, now: int) -> bool:
-        """Whether the lease has run out, and no voter has answered in a part of a round."""
-        q, part = self.question, self.settings.round_ns // self.settings.parts
-        if self.state != "lapsed" or q is None or now < q.asked_at + part:
-            return False
-        return not q.votes.intersection(q.register.voters)
+    @property
+    def deserted(self) -> bool:
+        """Whether the lease has run out, and no voter has answered for too long."""
+        q = self.question
+        ignored = q is not None and not q.heard and self.ignored >= self.settings.patience
+        return self.state == "lapsed" and ignored
+
+    @property
+    @abstractmethod
+    def lets_go(self) -> bool:
+        """Whether the process would leave the ring at once, if another takes its place."""
 
     def lapsed(self, now: int) -> bool:
         """Whether the lease has run out; a process that was paused must notice before all else."""

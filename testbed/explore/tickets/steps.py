@@ -39,16 +39,18 @@ FIELDS = (
         "silence",
         "pred",
         "unheard",
+        "ignored",
+        "overdue",
     ),
     *("lease_end", "quarantine_end", "linking_end", "part"),
 )
-EXCLUSION_FIELDS = ("target", "after", "ended", "candidate", "waited", "fenced_at")
+EXCLUSION_FIELDS = ("target", "after", "ended", "candidate", "waited", "rounds", "fenced_at")
 field_values, exclusion_values = attrgetter(*FIELDS), attrgetter(*EXCLUSION_FIELDS)
 THAWED = 1 << 12  # processes that are kept ready, beside what makes a difference in all of them
 ENDS = ("lease_end", "quarantine_end", "linking_end")
 IDLE: dict[str, Any] = {
     **dict.fromkeys(ENDS, 0),
-    **dict.fromkeys(("silence", "part", "unheard", "version"), 0),
+    **dict.fromkeys(("silence", "part", "unheard", "version", "ignored", "overdue"), 0),
     **dict.fromkeys(("L", "proposal"), ()),
     **dict.fromkeys(("succ", "after"), NOWHERE),
     "confirmed": False,
@@ -205,7 +207,9 @@ class LeaseSteps(Steps):
     """The steps of processes on leases, for which time passes."""
 
     def __init__(self, kind: type[Leases], parts: int) -> None:
-        rules = LeaseSettings(k=1, round_ns=parts * TICK, delay_ns=TICK // 2, parts=parts)
+        rules = LeaseSettings(
+            k=1, round_ns=parts * TICK, delay_ns=TICK // 2, parts=parts, patience=SILENCE + 1
+        )
         super().__init__(lambda place: kind(place, TICKETS, FOUNDERS, rules))
         self.kind = kind
         self.fresh: dict[Voter, dict[str, Any]] = {}  # what never changes in a process
@@ -253,6 +257,7 @@ class LeaseSteps(Steps):
             setattr(machine, name, max(getattr(machine, name), 0))
         machine.unheard = min(machine.unheard, SILENCE + 1)
         machine.silence = min(machine.silence, SILENCE)
+        machine.ignored = min(machine.ignored, machine.settings.patience)
         machine.view, machine.contact = (
             [None] * TICKETS,
             None,
@@ -270,6 +275,7 @@ class LeaseSteps(Steps):
                 q = q._replace(votes=votes, refusals=refusals)
             machine.question = q._replace(asked_at=max(q.asked_at, -machine.settings.lease_ns))
         if (x := machine.exclusion) is not None:
+            x.rounds = min(x.rounds, machine.settings.patience)
             x.fenced_at = (
                 0 if x.candidate is None else max(x.fenced_at, -machine.settings.quarantine_ns)
             )

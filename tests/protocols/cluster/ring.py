@@ -152,8 +152,12 @@ class Holders(World[Holder]):
 
     def complete(self) -> bool:
         """I4: every ticket is owned by one process or assignable by one."""
+        return not self.missing()
+
+    def missing(self) -> set[int]:
+        """The tickets that nobody owns or may assign."""
         now = self.clock
-        tickets = [t for p, m in self.machines.items() for t in m.assignable(now(p))]
-        tickets += [t for p, m in self.machines.items() if (t := m.owns(now(p))) is not None]
+        tickets = {t for p, m in self.machines.items() for t in m.assignable(now(p))}
+        tickets |= {t for p, m in self.machines.items() if (t := m.owns(now(p))) is not None}
         some = next(iter(self.machines.values()))
-        return sorted(tickets) == list(range(some.n))
+        return set(range(some.n)) - tickets

@@ -1,7 +1,8 @@
 """Storms: tickets on leases in all weathers, from a first seed on, and what has become of each.
 
-A cluster in which nobody owns a ticket at the end is dead: nobody can ever join. It must be so for a
-reason, which an oracle gives that knows nothing of the protocol but its messages.
+A cluster in which nobody owns a ticket at the end is dead: nobody can ever join. One in which some
+tickets are nobody's is damaged: the others can be used. Either must be so for a reason, which an oracle
+gives that knows nothing of the protocol but its messages.
 """
 
 import argparse
@@ -17,6 +18,7 @@ from testbed.explore.tickets.command import LEASE_CLASSES
 from testbed.explore.tickets.system import ViolationError
 from testbed.protocols import Message
 from testbed.protocols.cluster.tickets import Granted, Leases, LeaseSettings, Revoked
+from testbed.protocols.cluster.tickets.messages import RingMember
 from tests.protocols.cluster.quorums import Quorums
 from tests.protocols.cluster.ring import Holders, Make
 from tests.world import MS
@@ -43,7 +45,6 @@ class Stormy(Holders):
     def told(self, p: int, effect: Granted | Revoked) -> None:
         super().told(p, effect)
         if isinstance(effect, Granted):
-            self.quorums.granted(p, effect.ticket, effect.epoch)
             life = p, self.quorums.lives[p]
             if self.owners.setdefault((effect.ticket, effect.epoch), life) != life:
                 raise ViolationError(f"{effect} to {p}, but another has had it")
@@ -132,15 +133,29 @@ def outcome(seed: int, kind: type[Leases]) -> tuple[str, str]:
         world = storm(seed, kind)
     except ViolationError as violation:
         return "unsafe", str(violation)
-    if world.complete():
-        return "complete", ""
-    if members := world.members():
-        return "incomplete", f"only {members} own tickets, and some are nobody's"
+    for _ in range(40):  # somebody may just be joining
+        if world.complete():
+            return "complete", ""
+        world.run(ROUND_MS)
+    if world.members():
+        return damage(world)
     if survivors := world.quorums.survivors():
         return "dead without reason", f"enough voters are left of {survivors}"
     everybody = "; all processes are up" if not world.dead else ""
     never = " and none has ever crashed" if not any(world.quorums.lives) else ""
     return "dead", f"{world.quorums}{everybody}{never}"
+
+
+def damage(world: Stormy) -> tuple[str, str]:
+    """Why some tickets are nobody's: whoever should take them over cannot exclude their owner."""
+    members = [RingMember(p, *world.grants[p][:2]) for p in world.members()]
+    n = next(iter(world.machines.values())).n
+    above = {
+        min(members, key=lambda member: (member.ticket - ticket) % n) for ticket in world.missing()
+    }
+    reasons = {member: world.quorums.obstacle(member) for member in sorted(above)}
+    told = "; ".join(f"{member.process} waits: {why or '?'}" for member, why in reasons.items())
+    return "damaged" if all(reasons.values()) else "damaged without reason", told
 
 
 def main() -> int:
@@ -161,7 +176,8 @@ def main() -> int:
             print(f"{seed}: {end}: {why}", flush=True)
     told = ", ".join(f"{n} {end}" for end, n in sorted(seen.items()))
     print(f"{options.storms} storms: {told}; {time.process_time() - begun:.0f} s of CPU time")
-    return 1 if seen["unsafe"] or seen["dead without reason"] else 0
+    wrong = ("unsafe", "dead without reason", "damaged without reason")
+    return 1 if any(seen[end] for end in wrong) else 0
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import tomllib
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from testbed.explore.tickets.system import ViolationError
 from testbed.protocols.base import Send
 from testbed.protocols.cluster.tickets import Granted, Leases, LeaseSettings, TicketEffects
-from testbed.protocols.cluster.tickets.lease_messages import Accept, AckUpdate, Update
+from testbed.protocols.cluster.tickets.lease_messages import Accept, AckUpdate, ReqCoord, Update
 from testbed.protocols.cluster.tickets.messages import RingMember
 from testbed.protocols.cluster.tickets.polls import REMEMBERED, Memory
 from testbed.protocols.wire import Message
@@ -137,25 +138,82 @@ def test_a_cluster_is_dead_only_for_a_reason() -> None:
     assert "2 (ticket 1, epoch 0) has 1 of 3 voters" in why
 
 
-def test_the_reason_is_not_that_somebody_gave_up() -> None:
-    class Despairing(Leases):
-        def excluded(self, now: int) -> bool:
-            return super().excluded(now) or self.state == "lapsed"
+class Despairing(Leases):
+    """Gives up when its lease has run out."""
 
-    ends = {outcome(seed, Despairing)[0] for seed in (5, 7, 9, 16)}
-    assert "dead without reason" in ends
+    def excluded(self, now: int) -> bool:
+        return super().excluded(now) or self.state == "lapsed"
 
 
-def test_who_has_lapsed_for_good_lets_its_predecessor_have_its_tickets() -> None:
-    class Clinging(Leases):
-        def updated(self, message: Update, sender: int) -> TicketEffects:
-            yield from super().updated(message, sender)
-            if self.state == "lapsed" and message.to == self.member:
-                status = AckUpdate(self.me, 0, neighbour=self.as_neighbour, active=1)
-                yield Send((sender,), status)
+class FaintHearted(Leases):
+    """Is no member if nobody votes for it in the beginning, as before a cut is healed."""
 
-    assert outcome(245, Clinging)[0] == "incomplete"
-    assert outcome(245, Leases)[0] == "complete"  # two of its three voters have crashed
+    def excluded(self, now: int) -> bool:
+        return super().excluded(now) or (self.lease_end == 0 and now >= self.linking_end)
+
+
+class Hasty(Leases):
+    """Lets another have its tickets as soon as its voters are silent, though they are alive."""
+
+    @property
+    def deserted(self) -> bool:
+        return self.state == "lapsed" and self.question is not None and not self.question.heard
+
+
+class Deaf(Leases):
+    """Never helps a member that another wanted to exclude, even if it was not excluded."""
+
+    def fence(self, message: ReqCoord, sender: int, now: int) -> TicketEffects:
+        yield from super().fence(replace(message, rounds=0), sender, now)
+
+
+class Departed(Leases):
+    """Wants to leave and does nothing for the others, though it is the only one that can."""
+
+    def try_leaving(self) -> TicketEffects:
+        self.overdue = 0
+        yield from super().try_leaving()
+
+
+@pytest.mark.parametrize(
+    ("kind", "seed", "end"),
+    [
+        (Despairing, 5, "dead without reason"),
+        (FaintHearted, 1963, "dead without reason"),
+        (Hasty, 534, "dead without reason"),
+        (Deaf, 534, "damaged without reason"),
+        (Departed, 1641, "dead without reason"),
+    ],
+)
+def test_the_reason_is_not_that_somebody_gave_up(kind: type[Leases], seed: int, end: str) -> None:
+    assert outcome(seed, kind)[0] == end
+    assert outcome(seed, Leases)[0] in ("complete", "damaged")
+
+
+def test_tickets_are_lost_only_with_the_voters_of_their_owner() -> None:
+    end, why = outcome(603, Leases)
+    assert end == "damaged"
+    assert "0 (ticket 15, epoch 0) is gone, and of its 3 voters 1 are left" in why
+
+
+class Clinging(Leases):
+    """Says that it is alive when its lease has run out."""
+
+    def updated(self, message: Update, sender: int) -> TicketEffects:
+        yield from super().updated(message, sender)
+        if self.state == "lapsed" and message.to == self.member:
+            status = AckUpdate(self.me, 0, neighbour=self.as_neighbour, active=1)
+            yield Send((sender,), status)
+
+
+@pytest.mark.parametrize(("kind", "complete"), [(Clinging, False), (Leases, True)])
+def test_who_has_lapsed_for_good_lets_its_predecessor_have_its_tickets(
+    kind: type[Leases], complete: bool
+) -> None:
+    ring = founded(7, 14, kind=kind)
+    ring.cut = lambda a, b: b == 3 and a != 2  # it hears from its predecessor only
+    ring.run(15 * ROUND)
+    assert ring.complete() == complete
 
 
 @pytest.mark.parametrize(("coordinators", "crashed"), [(2, [1]), (3, [1]), (3, [1, 2])])
