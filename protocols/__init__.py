@@ -30,7 +30,7 @@ from .base import (
     Transition,
 )
 from .bss import BSS
-from .cluster import Cluster
+from .cluster import Cluster, Clusters
 from .daisy import Daisy
 from .flat import BroadcastAll, Piggyback, WaitStable
 from .ks import KS
@@ -60,6 +60,7 @@ PROTOCOLS: dict[str, type[Protocol]] = {
         BroadcastAll,
         Piggyback,
         Cluster,
+        Clusters,
     )
 }
 
@@ -72,6 +73,7 @@ __all__ = [
     "BroadcastAll",
     "CancelTimer",
     "Cluster",
+    "Clusters",
     "Codec",
     "Count",
     "Daisy",

@@ -60,12 +60,14 @@ MEASURED = (
     Figure("disagreements", "figures on which digest and engine differ", shown=False),
     Figure("lost_deliveries", "deliveries lost"),
 )
-# What is found only in runs of protocols with local groups or managed tickets.
+# What is found only in runs of protocols with local groups, several clusters or managed tickets.
 CHECKED = (
     Figure("delay_within_groups_ms_mean", "delay within groups, mean", "ms", ",.3f"),
     Figure("delay_across_groups_ms_mean", "delay across groups, mean", "ms", ",.3f"),
     Figure("recovery_ms_max", "longest time cut off by a crash", "ms", ",.3f"),
     Figure("crashes_without_recovery", "crashes without recovery", shown=False),
+    Figure("clusters", "clusters", form=",.0f", shown=False),
+    Figure("entering_ms_mean", "from interest to the first event, mean", "ms", ",.0f"),
     Figure("ticket_conflicts", "ticket conflicts"),
     Figure("ticket_wait_ms_max", "longest wait for a ticket", "ms", ",.0f"),
     Figure("no_owner_ms_max", "longest time in which nobody could send", "ms", ",.0f"),

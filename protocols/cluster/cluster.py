@@ -9,6 +9,7 @@ ticket's epoch and a sequence number, in one integer that grows. A ticket that i
 last number continues its epoch; one whose last number is not known starts a new epoch, and no event
 ever waits for one of an older epoch.
 Above the gossip, ``causality`` has the delivery condition: it holds back, recovers and delivers.
+All processes are members of the cluster, unless ``place`` has a group: then those in it are.
 State: ``prcast``, the gossip layer; ``ticket`` and ``seq``, the stamp of the next event.
 Cost: 28 + 4n + d bytes for an event in a gossip message; 8n once an epoch exceeds 12 bits.
 """
@@ -142,27 +143,29 @@ class Cluster(Causality):
 
     def __init__(self, place: Place, settings: Any = None) -> None:
         settings = self.Settings() if settings is None else settings
-        coordinators = settings.coordinators or place.processes
+        members = sorted(place.groups[0]) if place.groups else range(place.processes)
+        coordinators = settings.coordinators or len(members)
         tickets = settings.tickets or coordinators
-        if coordinators > min(tickets, place.processes):
+        if coordinators > min(tickets, len(members)):
             raise ValueError(
-                f"{coordinators} coordinators among {place.processes} processes with {tickets} tickets"
+                f"{coordinators} coordinators among {len(members)} processes with {tickets} tickets"
             )
-        founders = {ticket: ticket for ticket in range(coordinators)}
+        founders = dict(enumerate(members[:coordinators]))
         super().__init__(place, settings, [founders.get(ticket) for ticket in range(tickets)])
         self.prcast = PrCast(self.me, self.view, settings, EventGossip)
         self.sent = place.base
         self.ticket: int | None = None
         self.seq = 0
-        self.founder = self.me in founders
+        mine = [ticket for ticket, process in founders.items() if process == self.me]
+        self.founder = bool(mine)
         self.claimed = NOTHING
         self.manager: TicketManager | None = None
         if settings.management == "ring":
             self.manager = self.ring(place, tickets, founders, settings.leases.round_ns)
         elif settings.management == "leases":
             self.manager = self.leases(place, tickets, founders, settings.leases)
-        elif self.founder:
-            self.own(self.me, place.incarnation)
+        elif mine:
+            self.own(mine[0], place.incarnation)
 
     @classmethod
     @override

@@ -160,7 +160,8 @@ def make_view(place: Place, settings: GossipSettings) -> FullView | PartialView:
     """A process's view of the membership, full or partial by the settings."""
     if settings.membership == "full":
         return FullView(place)
-    members = settings.members or place.processes
+    first = range(settings.members or place.processes)
+    members = place.groups[0] if place.groups else frozenset(first)
     return PartialView(place, members, settings.view_size, settings.hops, settings.unsubs_rounds)
 
 

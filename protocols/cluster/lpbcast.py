@@ -14,6 +14,7 @@ during which no process believes that the departed one is a member, should it co
 """
 
 import random
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from ..base import Place
@@ -53,6 +54,9 @@ class FullView:
     def tick(self) -> None:
         """End a round."""
 
+    def meet(self, members: Iterable[int]) -> None:
+        """Learn through whom to join: everybody is known."""
+
     def join(self) -> None:
         """The process wants to multicast again."""
         self.active = True
@@ -65,15 +69,17 @@ class FullView:
 class PartialView:
     """One process's view of the membership; ``size`` bounds the view, the subs and the unsubs."""
 
-    def __init__(self, place: Place, members: int, size: int, farewell: int, lifetime: int) -> None:
-        """The first ``members`` processes are members from the beginning and know some others."""
+    def __init__(
+        self, place: Place, members: Collection[int], size: int, farewell: int, lifetime: int
+    ) -> None:
+        """Those ``members`` are in it from the beginning and know some others."""
         self.me = place.me
         self.rng: random.Random = place.rng
         self.size = size
         self.farewell = farewell
         self.lifetime = lifetime
-        self.first = tuple(p for p in range(members) if p != self.me)
-        self.member = self.me < members
+        self.meet(sorted(members))
+        self.member = self.me in members
         self.view: list[int] = []
         self.subs: list[int] = []
         self.unsubs: dict[int, int] = {}
@@ -117,8 +123,12 @@ class PartialView:
             self.member = False
             self.view, self.subs = [], []
 
+    def meet(self, members: Iterable[int]) -> None:
+        """Learn through whom to join."""
+        self.first = tuple(p for p in members if p != self.me)
+
     def join(self) -> None:
-        """Become a member through one of the first members."""
+        """Become a member through one of those that are known to be members."""
         self.unsubs.pop(self.me, None)
         if not self.member:
             self.member = True

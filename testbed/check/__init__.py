@@ -2,7 +2,8 @@
 
 The way of a run through the modules: ``logs`` reads, ``history`` rebuilds happens-before, ``judge``
 holds each node's log against it, ``oracle`` makes a ``verdict`` of that, and ``paths`` says why for
-what is shown. ``tickets`` judges who owned which ticket when. ``delays`` and ``locality`` measure
+what is shown. ``tickets`` judges who owned which ticket when. If a run has several ``clusters``, each
+is a case of its own. ``delays`` and ``locality`` measure
 runs that were found valid. What a protocol ``promises`` is in the run's manifest. ``fidelity`` is
 about the network of an emulation, not about the protocol.
 """
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from testbed.check.clusters import by_cluster, together
 from testbed.check.delays import check_delays
 from testbed.check.judge import APART, VIOLATIONS, Judge
 from testbed.check.locality import check_locality
@@ -82,6 +84,16 @@ def check_events(
 
 
 def _check(logs: Logs, promises: Promises, checks: Iterable[str], tick: Tick) -> Verdict:
+    if not (clusters := by_cluster(logs)):
+        return _judge(logs, promises, checks, tick)
+    parts: dict[int, Verdict] = {}
+    for cluster, some in clusters.items():
+        parts[cluster] = _judge(some, promises, checks, _no_tick)
+        tick(len(parts), len(clusters))
+    return together(logs, clusters, parts)
+
+
+def _judge(logs: Logs, promises: Promises, checks: Iterable[str], tick: Tick) -> Verdict:
     judge, verdict = open_case(logs, promises)
     for name in checks:
         verdict = CHECKS[name](judge, verdict, tick)

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from testbed.check.tickets import Claim, Stamp, read_claim, read_stamp
+from testbed.check.tickets import Claim, Stamp, integer, read_claim, read_stamp
 from testbed.errors import read_text
 from testbed.progress import Tick
 
@@ -60,14 +60,26 @@ class LineError(ValueError):
         self.node = node
 
 
+class Move(NamedTuple):
+    """From ``position`` in its log on a node is interested in a cluster, or is not."""
+
+    t: int
+    position: int
+    cluster: int
+    interested: bool
+
+
 class NodeLog:
     """What one node did; ``crash`` is the number of sends and deliveries before its first crash.
 
     A restarted node is a new process: this is its log since then, and ``restarted``. One that has
-    left is ``away``; ``joins`` are the positions at which it asked to be a member again.
+    left is ``away``; ``joins`` are the positions at which it asked to be a member again. ``moves`` say
+    in which clusters it is interested, if there are several.
     """
 
-    __slots__ = ("away", "crash", "events", "held", "held_times", "joins", "restarted", "times")
+    __slots__ = (
+        *("away", "crash", "events", "held", "held_times", "joins", "moves", "restarted", "times"),
+    )
 
     def __init__(self) -> None:
         self._clear()
@@ -86,6 +98,7 @@ class NodeLog:
         self.events, self.times = array("i"), array("q")
         self.held, self.held_times = array("i"), array("q")  # what was held back
         self.away, self.joins = False, array("i")
+        self.moves: list[Move] = []
 
 
 class Logs:
@@ -99,6 +112,7 @@ class Logs:
         self.to: dict[int, Collection[int] | None] = {}  # of each message sent
         self.forged: list[tuple[int, int]] = []  # (node, number)
         self.resent: list[tuple[int, int]] = []
+        self.clusters: dict[int, int] = {}  # of each message, if there are several
         self.tickets: dict[int, list[Claim | Stamp]] = defaultdict(list)  # by node
         self.wishes: dict[int, list[tuple[int, str]]] = defaultdict(list)  # by node: join, crash, …
         self.malformed = 0
@@ -133,6 +147,13 @@ class Logs:
                 self._disown(node, line)
                 process = min(0, self.nodes[0]) - len(self.home) - 1  # a number that no node has
                 self.of[process], self.home[process] = log.restart(), node
+            elif event == "cluster":
+                number = self._number(line["source"], line["seq"])
+                self.clusters[number] = integer(line["cluster"])
+            elif event == "interest":
+                cluster, interested = integer(line["cluster"]), bool(line["interested"])
+                move = Move(integer(line["t"]), len(log.events), cluster, interested)
+                log.moves.append(move)
             elif event == "leave":
                 log.away = True
             elif event == "join" and log.away:
@@ -155,7 +176,7 @@ class Logs:
         """The latest time of any send, delivery, claim, join, leave or crash."""
         times = [log.times[-1] for log in self.of.values() if log.times]
         times += [lines[-1].t for lines in self.tickets.values() if lines]
-        return max((*times, *(some[-1][0] for some in self.wishes.values())), default=0)
+        return max((*times, *(some[-1][0] for some in self.wishes.values() if some)), default=0)
 
     def node(self, process: int) -> int:
         """The node of a process: itself, but for processes that crashed and have a successor."""

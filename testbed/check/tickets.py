@@ -32,6 +32,7 @@ class Claim(NamedTuple):
     until: int = FOREVER
     assigns: tuple[int, ...] = ()
     since: int = 0
+    cluster: int | None = None  # None: of all, if there are several
 
 
 class Stamp(NamedTuple):
@@ -43,6 +44,7 @@ class Stamp(NamedTuple):
     ticket: int
     epoch: int
     number: int
+    cluster: int | None = None
 
     def __str__(self) -> str:
         return f"m({self.name[0]},{self.name[1]}) of node {self.node} at {_ms(self.t)}"
@@ -72,20 +74,21 @@ Records = Mapping[int, Sequence[Claim | Stamp]]  # of each node, in its own orde
 
 def read_claim(line: Mapping[str, Any]) -> Claim:
     """What a ``tickets`` line says."""
-    t = _integer(line["t"])
+    t, cluster = integer(line["t"]), line.get("cluster")
     if line["owns"] is None:
-        return Claim(t)
-    until = FOREVER if line["until"] is None else _integer(line["until"])
-    assigns = tuple(map(_integer, line["assigns"]))
-    since = _integer(line["from"])
-    return Claim(t, _integer(line["owns"]), _integer(line["epoch"]), until, assigns, since)
+        return Claim(t, cluster=cluster)
+    until = FOREVER if line["until"] is None else integer(line["until"])
+    assigns = tuple(map(integer, line["assigns"]))
+    since = integer(line["from"])
+    owns, epoch = integer(line["owns"]), integer(line["epoch"])
+    return Claim(t, owns, epoch, until, assigns, since, cluster)
 
 
 def read_stamp(node: int, line: Mapping[str, Any]) -> Stamp:
     """What a ``stamp`` line says."""
-    t, *name = (_integer(line[key]) for key in ("t", "source", "seq"))
-    ticket, epoch, number = (_integer(line[key]) for key in ("ticket", "epoch", "number"))
-    return Stamp(t, node, (name[0], name[1]), ticket, epoch, number)
+    t, *name = (integer(line[key]) for key in ("t", "source", "seq"))
+    ticket, epoch, number = (integer(line[key]) for key in ("ticket", "epoch", "number"))
+    return Stamp(t, node, (name[0], name[1]), ticket, epoch, number, line.get("cluster"))
 
 
 def find_conflicts(records: Records, doubtful: Collection[int] = ()) -> tuple[Conflict, ...]:
@@ -212,7 +215,8 @@ def _ms(t: int) -> str:
     return f"{t / 1e6:.3f} ms"
 
 
-def _integer(value: object) -> int:
+def integer(value: object) -> int:
+    """An integer of a line."""
     if type(value) is not int:  # True == 1 and 1.0 == 1 must not pass
         raise TypeError(f"an integer is wanted, not {value!r}")
     return value

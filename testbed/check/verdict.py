@@ -96,6 +96,7 @@ class Verdict:
     notes: tuple[str, ...] = field(default=(), repr=False)  # who could not send, and for how long
     figures: Mapping[str, float] = field(default_factory=dict, repr=False)
     judge: Judge | None = field(default=None, repr=False)
+    parts: Mapping[int, "Verdict"] = field(default_factory=dict, repr=False)  # one for each cluster
 
     def with_figures(self, figures: Mapping[str, float]) -> Self:
         """This verdict with the figures of one more check."""
@@ -136,10 +137,15 @@ class Verdict:
         """How often a kind was found."""
         if kind in CONFLICTS:
             return sum(conflict.kind == kind for conflict in self.conflicts)
-        return len(self.found[kind].slots) if kind in self.found else 0
+        own = len(self.found[kind].slots) if kind in self.found else 0
+        return own + sum(part.count(kind) for part in self.parts.values())
 
     def where(self, kind: str, limit: int | None = None) -> list[tuple[int, Name]]:
         """The nodes and messages at which a kind was found."""
+        if self.parts:
+            return [some for part in self.parts.values() for some in part.where(kind, limit)][
+                :limit
+            ]
         if kind not in self.found or self.judge is None:
             return []
         nodes, slots = (column[:limit].tolist() for column in self.found[kind])
@@ -148,6 +154,8 @@ class Verdict:
 
     def violations(self, limit: int = SHOWN) -> list[Violation]:
         """The first violations of each of the two kinds, each with its causal path."""
+        if self.parts:
+            return [some for part in self.parts.values() for some in part.violations(limit)]
         return [
             self._violation(self.judge, kind, int(node), int(slot))
             for kind in ("order", "gap")
@@ -157,7 +165,7 @@ class Verdict:
 
     def explain(self, limit: int = SHOWN) -> list[str]:
         """Sentences for people: the verdict, then at most ``limit`` for each thing found."""
-        lines = [self._headline(), *self.problems, *_some([*self.notes[:limit]], len(self.notes))]
+        lines = [self.headline, *self.problems, *_some([*self.notes[:limit]], len(self.notes))]
         violations = self.violations(limit)
         for kind in (*self.faults, *APART):
             if kind in ("order", "gap"):
@@ -199,7 +207,9 @@ class Verdict:
             "notes": list(self.notes[:limit]),
         }
 
-    def _headline(self) -> str:
+    @property
+    def headline(self) -> str:
+        """The verdict in one sentence."""
         words = VIOLATIONS | CONFLICTS
         found = [f"{self.count(kind)} × {words[kind]}" for kind in self.faults]
         size = f"{self.messages} messages, {self.deliveries} deliveries, {self.nodes} nodes"

@@ -1,0 +1,52 @@
+"""The world of several clusters: regions in a circle, and processes that move and see a little beyond.
+
+Gidenstam et al. 2011, section 3 and Fig. 1: objects are divided into disjoint clusters, in a game by
+their coordinates, and a process is in the cluster of each region that it is interested in. A process
+stands at one point and sees its own region, and another if that is ``near``, in parts of a region. In
+the beginning all stand at equal distances. Then every other one goes one way round, and the rest goes
+the other way, so that all meet. So anybody can tell who sees what, which a game's lobby would know.
+"""
+
+from typing import NamedTuple
+
+from ..base import NS_PER_MS
+
+NS_PER_S = 1000 * NS_PER_MS
+
+
+class World(NamedTuple):
+    """Where everybody is; ``speed`` is in regions a second."""
+
+    processes: int
+    regions: int
+    near: float
+    speed: float
+
+    def position(self, process: int, now: int) -> float:
+        """Where a process stands; region c reaches from c to c+1."""
+        way = self.speed * now / NS_PER_S
+        start = process * self.regions / self.processes
+        return (start - way if process % 2 else start + way) % self.regions
+
+    def seen_by(self, process: int, now: int) -> frozenset[int]:
+        """The regions that a process is interested in."""
+        at = self.position(process, now)
+        return frozenset(c for c in range(self.regions) if self.apart(at, c) <= self.near)
+
+    def apart(self, at: float, region: int) -> float:
+        """How far a region is, which is nothing for who is in it."""
+        inwards = (at - region) % self.regions
+        return min(inwards - 1, self.regions - inwards) if inwards >= 1 else 0
+
+    def watchers(self, region: int, now: int) -> frozenset[int]:
+        """The processes that are interested in a region."""
+        return frozenset(p for p in range(self.processes) if region in self.seen_by(p, now))
+
+    def crossing(self, process: int, now: int) -> int | None:
+        """After how many nanoseconds a process may see other regions; never, if nobody moves."""
+        if not self.speed:
+            return None
+        at = self.position(process, now)
+        borders = [c + side for c in range(self.regions) for side in (-self.near, self.near)]
+        ways = [(at - b if process % 2 else b - at) % self.regions for b in borders]
+        return int(min(way or self.regions for way in ways) / self.speed * NS_PER_S) + 1
