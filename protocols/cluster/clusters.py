@@ -64,21 +64,23 @@ class Clusters(Protocol):
         clusters: int = 3
         near: float = 0.25
         speed: float = 0.0
-        membership: Literal["full", "partial"] = "partial"
+        membership: Literal["partial"] = "partial"
         management: Literal["none", "ring", "leases"] = "leases"
 
         def __post_init__(self) -> None:
             super().__post_init__()
             if not 1 <= self.clusters <= 1000 or min(self.near, self.speed) < 0:
                 raise ValueError("clusters is from 1 to 1000; near and speed are not negative")
-            if self.membership == "full" or self.members:
-                raise ValueError("who is a member follows from what it sees: membership is partial")
+            if self.members:
+                raise ValueError("who is a member follows from what it sees: members is 0")
             if self.speed and self.management == "none":
                 raise ValueError("who moves gets and gives tickets, so management is not none")
 
     def __init__(self, place: Place, settings: Any = None) -> None:
         settings = self.Settings() if settings is None else settings
         super().__init__(place, settings)
+        if settings.clusters > place.processes:
+            raise ValueError(f"{settings.clusters} clusters of {place.processes} processes")
         self.world = World(place.processes, settings.clusters, settings.near, settings.speed)
         self.parts = [
             self.part(replace(place, groups=(self.world.watchers(c, 0),)), settings)

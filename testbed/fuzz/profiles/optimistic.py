@@ -35,7 +35,16 @@ class OptimisticProfile(Profile):
         "time_to_recover": (0.0, 1.0, 5.0),
         "recovery_buffer": (0, 2),
         "lease_round_ms": (50.0, 400.0),
+        "clusters": (1, 2),
+        "near": (0.0, 0.3, 1.0),
+        "speed": (0.0, 1.0, 10.0),
     }
+
+    @override
+    def settings(self, rng: random.Random) -> Table:
+        """Who moves gets and gives tickets."""
+        drawn = super().settings(rng)
+        return {**drawn, "management": "leases"} if drawn.get("speed") else drawn
 
     @override
     def messages(self, nodes: int, groups: Members, rng: random.Random) -> list[ScriptedMessage]:

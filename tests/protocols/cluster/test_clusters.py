@@ -98,7 +98,9 @@ def test_who_crashes_or_leaves_comes_back_to_what_it_sees_then(tmp_path: Path) -
     ("wrong", "told"),
     [
         ({"clusters": 0}, "clusters is from 1 to 1000"),
-        ({"membership": "full"}, "membership is partial"),
+        ({"membership": "full"}, "'partial'"),
+        ({"members": 3}, "members is 0"),
+        ({"clusters": 21}, "21 clusters of 20 processes"),
         ({"management": "none"}, "management is not none"),
         ({"coordinators": 9}, "9 coordinators among 8 processes"),
     ],
