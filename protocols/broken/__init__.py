@@ -19,6 +19,7 @@ from .daisy import (
     EmptyHanded,
     Hospitable,
     Idle,
+    Reassured,
     Reentrant,
     Releasing,
     Stubborn,
@@ -75,6 +76,7 @@ BROKEN: dict[str, type[Protocol]] = {
         EmptyHanded,
         Releasing,
         Trusting,
+        Reassured,
     )
 }
 

@@ -14,9 +14,10 @@ from ..base import Effects
 from ..daisy import Daisy
 from ..groups.detector import Detector
 from ..groups.group import Group
-from ..groups.messages import Cast
+from ..groups.messages import Cast, Expelled
 from ..groups.succession import Succession
 from ..groups.view import Member, View
+from ..wire import Message
 
 
 class Reentrant(Daisy):
@@ -162,4 +163,24 @@ class Trusting(Daisy):
     def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
         group = super()._group(level, me, view, now)
         group.detector.__class__ = _Trusting
+        return group
+
+
+class _Reassured(Group):
+    outsiders_say: ClassVar[tuple[type[Message], ...]] = (Expelled,)
+
+
+class Reassured(Daisy):
+    """Does not suspect a member that asks to be admitted.
+
+    Broken rule: who asks is in the view no longer, and does not lead it. The member that would lead
+    instead may have crashed, and nobody notices.
+    """
+
+    name: ClassVar[str] = "broken-reassured"
+
+    @override
+    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
+        group = super()._group(level, me, view, now)
+        group.__class__ = _Reassured
         return group

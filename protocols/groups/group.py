@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
+from typing import ClassVar
 
 from ..base import Count, Deliver, Discard, Effects, Hold, Note, Send
 from ..wire import Message, MessageId
@@ -40,6 +41,9 @@ from .view_change import ViewChange
 
 class Group:
     """One process's part in one group; ``view`` is None before it has been a member."""
+
+    # what is said by those who are not in the view, or not any more: no sign of a member's life
+    outsiders_say: ClassVar[tuple[type[Message], ...]] = (Expelled, Join)
 
     def __init__(
         self,
@@ -202,14 +206,14 @@ class Group:
     def receive(self, message: Message, sender: int, now: int) -> Effects:
         """Handle a message of a member or a joiner."""
         if not isinstance(message, Passed):
-            if not isinstance(message, Expelled):
+            if not isinstance(message, self.outsiders_say):
                 self.detector.hear(sender, now)
             yield from bypassing(self, self._receive(message, sender, now), now)
         elif message.to != self.me.process:
             if self.view is not None and message.to in self.view.processes:
                 yield Send((message.to,), message)
         else:
-            if not isinstance(message.inner, Cast):
+            if not isinstance(message.inner, (Cast, *self.outsiders_say)):
                 self.detector.hear(message.sender, now, by_way_of=sender)
             inner = replace(message.inner, group=self.number)
             yield from bypassing(self, self._receive(inner, message.sender, now), now)

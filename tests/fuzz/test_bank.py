@@ -10,7 +10,7 @@ import pytest
 from testbed.fuzz import Origin, attempt, experiments
 from testbed.protocols.broken import BROKEN
 from testbed.protocols.daisy import Daisy
-from tests.fuzz.daisies import daisies
+from tests.fuzz.daisies import daisies, mended
 
 DAISIES = [name for name, protocol in BROKEN.items() if issubclass(protocol, Daisy)]
 
@@ -85,6 +85,7 @@ EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {
     "broken-trusting": (
         "loss", daisies([{"node": 0, "at_ms": 300.0}], [crash(1)], nodes=4, group_size=2),
     ),
+    "broken-reassured": ("unrepaired", mended("daisy-waits-to-send")),
 }  # fmt: skip
 
 SEEDS = {"broken-undecided": 15, "broken-trusting": 6, "broken-stubborn": 45}
