@@ -156,8 +156,7 @@ class Admission:
         if group.view is None or group.seeking:
             self.seekers[join.source] = now
         elif join.member in group.view.members:
-            if parts := change.parts.get(INSTALL):
-                yield Send((join.source,), parts[0])
+            yield from change.send_again(INSTALL, join.source, now)
         elif not any(m.replaces(join.member) for m in group.view.members):
             group.succession.joiners[join.source] = Joiner(join.member, join.how, now)
             group.succession.leavers.pop(join.source, None)
@@ -177,14 +176,14 @@ class Admission:
         else:
             group.succession.leavers[leave.source] = leave
 
-    def correct(self, sender: int) -> Effects:
+    def correct(self, sender: int, now: int) -> Effects:
         """Answer a report from an older view."""
         group = self.group
         assert group.view is not None
         if sender not in group.change.invited:
             yield group.send((sender,), Expelled, view=group.view.id)
-        elif parts := group.change.parts.get(INSTALL):
-            yield Send((sender,), parts[0])
+        else:
+            yield from group.change.send_again(INSTALL, sender, now)
 
     def mind_own_place(self, now: int) -> Effects:
         """Leave, once nothing of its own is in transit; or announce a new roster."""

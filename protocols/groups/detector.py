@@ -5,7 +5,7 @@ is suspected. The *leader*, for each member, is the oldest that it does not susp
 next, which counts the others' silence only from when it could expect to hear them.
 
 A member from which nothing came directly for a few heartbeats may be behind a bad link: what is sent to
-it is sent by way of another member as well, and it answers in the same way.
+it is sent by way of another member as well, and it answers in the same way as long as that lasts.
 """
 
 from __future__ import annotations
@@ -26,6 +26,13 @@ class Timing(NamedTuple):
     grace: int
     forget: int
     ack: int | None
+
+
+class Detour(NamedTuple):
+    """By way of whom a message goes as well, and whether because its receiver is not heard directly."""
+
+    by_way_of: int
+    unheard: bool
 
 
 class Detector:
@@ -63,13 +70,15 @@ class Detector:
         self.heard = dict.fromkeys(self.heard, long_ago)
         self.since = long_ago - self.timing.patience
 
-    def hear(self, process: int, now: int, by_way_of: int | None = None) -> None:
-        """Note that a message has come from a process, perhaps by way of another."""
+    def hear(
+        self, process: int, now: int, by_way_of: int | None = None, unheard: bool = False
+    ) -> None:
+        """Note that a message has come, perhaps by way of another as this process is not heard."""
         if process in self.heard:
             self.heard[process] = now
             if by_way_of is None:
                 self.direct[process] = now
-            else:
+            elif unheard:
                 self.ways[process] = by_way_of, now + POOR * self.timing.heartbeat
 
     def alive(self, now: int) -> list[Member]:
@@ -100,20 +109,21 @@ class Detector:
         leader = self.alive(now)[0]
         return tuple(m.process for m in self.members[: self.members.index(leader) + 1])
 
-    def detour(self, peer: int, now: int, unanswered: Iterable[int]) -> int | None:
+    def detour(self, peer: int, now: int, unanswered: Iterable[int]) -> Detour | None:
         """By way of whom a message to a member should go as well, if its link may be bad."""
+        if peer not in self.heard:
+            return None
+        unheard = peer in unanswered or (
+            now - self.direct[peer] >= POOR * self.timing.heartbeat and self._exchanges(peer, now)
+        )
         by_way_of, until = self.ways.get(peer, (peer, 0))
         if now < until:
-            return by_way_of
-        pause = POOR * self.timing.heartbeat
-        poor = peer in unanswered or (
-            self._exchanges(peer, now) and now - self.direct.get(peer, now) >= pause
-        )
+            return Detour(by_way_of, unheard)
         others = [p for p in self.heard if p not in (peer, self.me)]
-        if not poor or not others or peer not in self.heard:
+        if not unheard or not others:
             return None
         self.turn += 1
-        return others[self.turn % len(others)]
+        return Detour(others[self.turn % len(others)], unheard)
 
     def _exchanges(self, peer: int, now: int) -> bool:
         """Whether heartbeats are exchanged with a member."""

@@ -214,7 +214,7 @@ class Group:
                 yield Send((message.to,), message)
         else:
             if not isinstance(message.inner, (Cast, *self.outsiders_say)):
-                self.detector.hear(message.sender, now, by_way_of=sender)
+                self.detector.hear(message.sender, now, by_way_of=sender, unheard=message.unheard)
             inner = replace(message.inner, group=self.number)
             yield from bypassing(self, self._receive(inner, message.sender, now), now)
 
@@ -236,9 +236,9 @@ class Group:
         elif isinstance(message, Part):
             yield from self.change.on_part(message, sender, now)
         elif isinstance(message, Missing):
-            yield from self.change.on_missing(message, sender)
+            yield from self.change.on_missing(message, sender, now)
         elif isinstance(message, Fetch):
-            yield from self.change.on_fetch(message, sender)
+            yield from self.change.on_fetch(message, sender, now)
         elif isinstance(message, Silence) and self.view and sender == self.view.server:
             yield from self._fall_silent(now)
 

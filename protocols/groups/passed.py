@@ -1,7 +1,8 @@
 """A message that travels by way of a member, because the link between two others may be bad.
 
-Passed    from whom, to whom, kind, source, sequence number, time of sending (2), length of the
-          control information, that, payload
+Passed    from whom, to whom, kind and, as the highest bit, whether its sender does not hear the
+          receiver directly, source, sequence number, time of sending (2), length of the control
+          information, that, payload
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from .group import Group
 
 HEAD = struct.Struct("!5IQI")
+UNHEARD = 1 << 31
 KINDS: tuple[type[Message], ...] = (
     *(Cast, StampedCast, LadenCast, Report, Join, Leave, Expelled, Silence),
     *(Flush, Part, Missing, Fetch),
@@ -33,11 +35,16 @@ BY_NUMBER: dict[int, type[Message]] = {kind.kind: kind for kind in KINDS}
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Passed(Message):
-    """A message from one member to another that travels by way of a third."""
+    """A message from one member to another that travels by way of a third.
+
+    If its sender does not hear the receiver directly (``unheard``), the receiver answers in the same
+    way. Else it does not: they would go on for ever after a link is good again.
+    """
 
     sender: int
     to: int
     inner: Message
+    unheard: bool = False
 
     kind: ClassVar[int] = 11
 
@@ -49,7 +56,8 @@ class Passed(Message):
     @override
     def encode_control(self) -> bytes:
         inner, control = self.inner, self.inner.encode_control()
-        names = inner.kind, inner.source, inner.seq, inner.sent_at
+        kind = inner.kind | (UNHEARD if self.unheard else 0)
+        names = kind, inner.source, inner.seq, inner.sent_at
         head = HEAD.pack(self.sender, self.to, *names, len(control))
         return head + control + inner.payload
 
@@ -59,7 +67,7 @@ class Passed(Message):
         if len(control) < HEAD.size:
             raise WireError(f"{len(control)} bytes are no message that was passed on")
         sender, to, number, source, seq, sent_at, size = HEAD.unpack_from(control)
-        kind = BY_NUMBER.get(number)
+        kind = BY_NUMBER.get(number & ~UNHEARD)
         if kind is None or max(sender, to, source) >= processes:
             raise WireError(f"unknown kind {number}, or a process that there is not")
         rest = control[HEAD.size :]
@@ -70,13 +78,14 @@ class Passed(Message):
             "sender": sender,
             "to": to,
             "inner": kind(source, seq, rest[size:], sent_at, **fields),
+            "unheard": bool(number & UNHEARD),
         }
 
 
-def passed(group: Group, sender: int, to: int, inner: Message) -> Passed:
+def passed(group: Group, sender: int, to: int, inner: Message, unheard: bool = False) -> Passed:
     """A message of a member to another, to be sent by way of somebody; both are of one group."""
-    inner = replace(inner, group=0)
-    return Passed(group.me.process, 0, group=group.number, sender=sender, to=to, inner=inner)
+    me, inner = group.me.process, replace(inner, group=0)
+    return Passed(me, 0, group=group.number, sender=sender, to=to, inner=inner, unheard=unheard)
 
 
 def bypassing(group: Group, effects: Effects, now: int) -> Effects:
@@ -88,9 +97,10 @@ def bypassing(group: Group, effects: Effects, now: int) -> Effects:
         if group.view is None or group.seeking:
             continue
         for peer in effect.peers:
-            by_way_of = group.detector.detour(peer, now, _unanswered(group, now))
-            if by_way_of is not None:
-                yield Send((by_way_of,), passed(group, group.me.process, peer, effect.message))
+            detour = group.detector.detour(peer, now, _unanswered(group, now))
+            if detour is not None:
+                me, message = group.me.process, effect.message
+                yield Send((detour.by_way_of,), passed(group, me, peer, message, detour.unheard))
                 yield Count("detours")
 
 

@@ -92,7 +92,7 @@ class Reporting:
             proposal = group.change.proposal
             if proposal is not None and sender in proposal.waiting():  # a joiner
                 yield from group.change.hear(report.promised)
-            yield from group.admission.correct(sender)
+            yield from group.admission.correct(sender, now)
             return
         if sender == group.view.server:
             self.learn_above(report.above, now)

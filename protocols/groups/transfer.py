@@ -1,6 +1,6 @@
 """What travels in parts, and what is fetched: both are asked for again until they have arrived."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
 from ..wire import MessageId
@@ -47,6 +47,23 @@ class Assembly:
             if now - at >= pause:
                 lacks = tuple(index for index in range(total) if index not in parts)[:AT_ONCE]
                 yield sender, Missing(me, 0, group=group, view=view, what=what, parts=lacks)
+
+
+class Pace:
+    """When what was sent to whom: requests come in several ways, and each is answered once a while.
+
+    Else a busy link would be kept busy by answers to requests that it had delayed.
+    """
+
+    def __init__(self) -> None:
+        self.sent_at: dict[Hashable, int] = {}
+
+    def may_send(self, what: Hashable, now: int, pause: int) -> bool:
+        """Whether something was not sent for a while; it is sent then."""
+        if now - self.sent_at.get(what, -pause) < pause:
+            return False
+        self.sent_at[what] = now
+        return True
 
 
 class Fetching:

@@ -37,7 +37,7 @@ from .flush import FLUSHED, INSTALL, Fetch, Flush, Missing, Part
 from .messages import NO_VIEW, Cast
 from .stability import stream_of
 from .states import PROPOSING
-from .transfer import Assembly, Fetching
+from .transfer import Assembly, Fetching, Pace
 from .view import Member, View, ViewId, following
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class ViewChange:
         self.short_since: int | None = None  # when too few were left to go on
         self.invited = frozenset(() if view is None else view.processes)
         self.parts: dict[int, tuple[Part, ...]] = {}  # the last Flushed and Install that were sent
-        self.assembly, self.fetching = Assembly(), Fetching()
+        self.assembly, self.fetching, self.pace = Assembly(), Fetching(), Pace()
 
     @property
     def view(self) -> View:
@@ -220,7 +220,7 @@ class ViewChange:
             return  # a process without a view has nothing to lose, and joins any that asks
         parts = self.parts.get(FLUSHED, ())
         if parts and parts[0].view == flush.view and flush.view == self.promised:
-            yield Send((sender,), parts[0])
+            yield from self.send_again(FLUSHED, sender, now)
             return
         self.promised = flush.view
         self.proposal = self.pending = None
@@ -230,6 +230,7 @@ class ViewChange:
         answer = group.flushed(flush.joins).encode()
         for part in self._in_parts(answer, flush.view, FLUSHED):
             yield Send((sender,), part)
+        self.pace.sent_at[sender, FLUSHED, 0] = now
         yield Count("flushes")
 
     def on_part(self, part: Part, sender: int, now: int) -> Effects:
@@ -258,17 +259,27 @@ class ViewChange:
         self.parts[what] = parts_of(data, view, what, group.me.process, group.number)
         return self.parts[what]
 
-    def on_missing(self, missing: Missing, sender: int) -> Effects:
+    def send_again(
+        self, what: int, peer: int, now: int, indices: Collection[int] = (0,)
+    ) -> Effects:
+        """Send a process parts of the last Flushed or Install again, each once a while."""
+        parts, pause = self.parts.get(what, ()), self.group.timing.heartbeat // 2
+        for index in indices:
+            if index < len(parts) and self.pace.may_send((peer, what, index), now, pause):
+                yield Send((peer,), parts[index])
+
+    def on_missing(self, missing: Missing, sender: int, now: int) -> Effects:
         """Send some parts again."""
         parts = self.parts.get(missing.what, ())
-        for index in missing.parts if parts and parts[0].view == missing.view else ():
-            if index < len(parts):
-                yield Send((sender,), parts[index])
+        if parts and parts[0].view == missing.view:
+            yield from self.send_again(missing.what, sender, now, missing.parts)
 
-    def on_fetch(self, fetch: Fetch, sender: int) -> Effects:
+    def on_fetch(self, fetch: Fetch, sender: int, now: int) -> Effects:
         """Send messages that another needs; they are of no view, so that nobody else acts on them."""
+        pause = self.group.timing.heartbeat // 2
         for name in fetch.names:
-            if (cast := self.find(name)) is not None:
+            cast = self.find(name)
+            if cast is not None and self.pace.may_send((sender, name), now, pause):
                 yield Send((sender,), replace(cast, group=self.group.number, view=NO_VIEW))
                 yield Count("fetched")
 
@@ -368,4 +379,5 @@ class ViewChange:
         self.proposal, self.pending, self.short_since = None, None, None
         self.assembly.incoming.clear()
         self.fetching.forget()
+        self.pace.sent_at.clear()
         self.parts.pop(FLUSHED, None)

@@ -180,7 +180,7 @@ def test_what_goes_to_one_not_heard_of_for_some_heartbeats_takes_a_detour_as_wel
     before, after = (POOR - 1) * BEAT, POOR * BEAT
     assert quiet(A, D, before).detour(D, before, ()) is None
     a = quiet(A, D, after)
-    assert {a.detour(D, after, ()) for _ in range(4)} == {B, C}  # by turns
+    assert {a.detour(D, after, ()) for _ in range(4)} == {(B, True), (C, True)}  # by turns
     assert a.detour(B, after, ()) is None
     a.hear(D, after)
     assert a.detour(D, after, ()) is None
@@ -191,22 +191,33 @@ def test_only_a_link_on_which_heartbeats_are_due_is_taken_to_be_bad() -> None:
     b.hear(A, POOR * BEAT)
     assert b.detour(D, POOR * BEAT, ()) is None
     assert b.detour(A, POOR * BEAT, ()) is None
-    assert quiet(B, A, POOR * BEAT).detour(A, POOR * BEAT, ()) in (C, D)
+    assert quiet(B, A, POOR * BEAT).detour(A, POOR * BEAT, ()) in ((C, True), (D, True))
 
 
 def test_who_does_not_answer_a_proposal_is_asked_by_a_detour_as_well() -> None:
     a = detector(A)
-    assert a.detour(D, 0, unanswered=[D]) in (B, C)
+    assert a.detour(D, 0, unanswered=[D]) in ((B, True), (C, True))
     assert a.detour(9, 0, unanswered=[9]) is None  # no member
 
 
 def test_an_answer_takes_the_way_by_which_the_question_came_for_a_while() -> None:
     d = detector(D)
-    d.hear(A, BEAT, by_way_of=C)
-    assert d.detour(A, BEAT, ()) == C
-    assert d.detour(A, (1 + POOR) * BEAT - 1, ()) == C
+    d.hear(A, BEAT, by_way_of=C, unheard=True)
+    assert d.detour(A, BEAT, ()) == (C, False)
+    assert d.detour(A, (1 + POOR) * BEAT - 1, ()) == (C, True)
     d.hear(A, (1 + POOR) * BEAT)
     assert d.detour(A, (1 + POOR) * BEAT, ()) is None
+
+
+def test_two_who_hear_each_other_again_do_not_answer_by_detours_for_ever() -> None:
+    a, d = quiet(A, D, POOR * BEAT), quiet(D, A, POOR * BEAT)
+    for now in range(POOR * BEAT, 4 * POOR * BEAT, BEAT):
+        ways = a.detour(D, now, ()), d.detour(A, now, ())
+        for known, other, way in ((d, A, ways[0]), (a, D, ways[1])):
+            known.hear(other, now)
+            if way is not None:
+                known.hear(other, now, *way)
+    assert ways == (None, None)
 
 
 def test_between_two_there_is_no_detour() -> None:

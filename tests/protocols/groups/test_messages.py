@@ -129,7 +129,15 @@ plain = st.one_of(
 inside = plain.filter(lambda message: not isinstance(message, Path))  # of one group
 messages = st.one_of(
     plain,
-    st.builds(Passed, processes, words, sender=processes, to=processes, inner=inside),
+    st.builds(
+        Passed,
+        processes,
+        words,
+        sender=processes,
+        to=processes,
+        inner=inside,
+        unheard=st.booleans(),
+    ),
     st.builds(Pack.of, processes, st.lists(inside, min_size=2, max_size=4)),
 )
 
