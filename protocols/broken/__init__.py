@@ -16,6 +16,7 @@ Each class says in its docstring which rule it breaks. There are four kinds:
 from ..base import Protocol
 from .cluster import TooLate, Unsorted
 from .daisy import (
+    Dismissive,
     EmptyHanded,
     Hospitable,
     Idle,
@@ -77,6 +78,7 @@ BROKEN: dict[str, type[Protocol]] = {
         Releasing,
         Trusting,
         Reassured,
+        Dismissive,
     )
 }
 

@@ -5,13 +5,14 @@ show only if heartbeats meet in a certain way, or after certain departures; test
 a small experiment for each.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from typing_extensions import override
 
 from ..base import Effects
 from ..daisy import Daisy
+from ..groups.agreed import Flushed
 from ..groups.detector import Detector
 from ..groups.group import Group
 from ..groups.messages import Cast, Expelled
@@ -183,4 +184,26 @@ class Reassured(Daisy):
     def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
         group = super()._group(level, me, view, now)
         group.__class__ = _Reassured
+        return group
+
+
+class _Dismissive(Succession):
+    @override
+    def admitted_elsewhere(self, states: Iterable[Flushed]) -> Iterator[Member]:
+        return iter(())
+
+
+class Dismissive(Daisy):
+    """Does not care who was admitted to a view that does not prevail.
+
+    Broken rule: others who come from that view may answer what such a process has sent, and it is
+    owed the answers, even if they are back before it.
+    """
+
+    name: ClassVar[str] = "broken-dismissive"
+
+    @override
+    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
+        group = super()._group(level, me, view, now)
+        group.succession.__class__ = _Dismissive
         return group

@@ -33,6 +33,10 @@ class Label(NamedTuple):
         """The label of a message."""
         return cls(cast.id, cast.time, cast.newcomers)
 
+    def without(self, newcomers: frozenset[int], body: Cast) -> Label:
+        """The same label, but not for these newcomers, if the message is addressed to some."""
+        return self._replace(newcomers=body.without(newcomers).newcomers | self.newcomers)
+
 
 class Writer:
     """Encodes integers and members."""
@@ -152,7 +156,8 @@ class Flushed(NamedTuple):
 
     Where members do not get all messages, also what was only received and how many of each
     member's first casts are firm; where messages name others, what was seen. Who comes from another
-    group brings along those who were absent there.
+    group brings along those who were absent there; who comes from a view that does not prevail, those
+    who were admitted there.
     """
 
     view: ViewId

@@ -324,9 +324,14 @@ class Group:
         """What the next view needs of this process; all it keeps, if it or somebody else joins."""
         archive = self.kept.archive.values() if joins or self.seeking else ()
         casts = (*archive, *self.history.values())
-        if self.casting is None:
+        if self.casting is None or self.view is None:
             return Flushed(ViewId(), tuple(map(Label.of, casts)), absent=self.admission.brought)
-        return self.casting.flushed(casts)
+        flushed = self.casting.flushed(casts)
+        if not self.seeking:
+            return flushed
+        others = (*self.view.members, *self.view.absent)
+        admitted = tuple(m for m in others if m.roster == {m.process} - self.change.agreed)
+        return flushed._replace(absent=admitted)
 
     def begin(self, casts: Sequence[Cast], seen: Iterable[MessageId], now: int) -> Effects:
         """Begin a view: deliver what was carried over, then go on."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from .messages import INSIDE, MOVED, RETURNED, Leave
+from ..wire import MessageId
+from .agreed import Flushed
+from .messages import INSIDE, MOVED, NO_VIEW, RETURNED, Leave
 from .view import Member, View
 
 if TYPE_CHECKING:
@@ -67,6 +70,26 @@ class Succession:
         new = come - self.view.roster
         returned = (p for p, joiner in self.joiners.items() if joiner.how == RETURNED)
         return new.difference(p for p in returned if self.group.is_known_above(p))
+
+    def admitted_elsewhere(self, states: Iterable[Flushed]) -> Iterator[Member]:
+        """Who was admitted to a view that does not prevail, if others who come from it say so.
+
+        It is owed what may be sent here in answer to its messages, which they bring along, even if it
+        is not back yet; unless somebody above answers for it, to whom that goes.
+        """
+        for member in chain(*(state.absent for state in states if state.view != NO_VIEW)):
+            known = any(map(self.group.is_known_above, member.roster))
+            if not known and not member.roster <= self.view.roster:
+                yield member
+
+    def known_elsewhere(self, states: Iterable[Flushed]) -> dict[MessageId, frozenset[int]]:
+        """Messages of views that do not prevail, and who was admitted there and is to get them."""
+        known: dict[MessageId, frozenset[int]] = {}
+        for state in states:
+            admitted = frozenset().union(*(m.roster for m in state.absent))
+            for label in state.labels if admitted and state.view != NO_VIEW else ():
+                known[label.id] = known.get(label.id, admitted) | admitted
+        return known
 
     def is_unknown(self, joiner: Joiner) -> bool:
         """Whether this group may not have what is in transit to a joiner, but the one above has.

@@ -58,6 +58,9 @@ class ViewChange:
         self.weak_until = self.behind_until = 0
         self.short_since: int | None = None  # when too few were left to go on
         self.invited = frozenset(() if view is None else view.processes)
+        self.agreed = frozenset(
+            () if view is None else view.roster
+        )  # who was known before weak views
         self.parts: dict[int, tuple[Part, ...]] = {}  # the last Flushed and Install that were sent
         self.assembly, self.fetching, self.pace = Assembly(), Fetching(), Pace()
 
@@ -183,27 +186,29 @@ class ViewChange:
         """The new view, and what is carried over into it."""
         group, view = self.group, self.view
         assert group.casting is not None
-        new = group.succession.newcomers(proposal.target)
+        states = proposal.states.values()
+        next = group.succession
+        admitted = [*next.admitted_elsewhere(states)]
+        new = next.newcomers(proposal.target).union(*(m.roster for m in admitted))
+        known = next.known_elsewhere(states)
         union = tuple(
-            label._replace(newcomers=label.newcomers | new)
-            if self.body(label).is_for(new)
-            else label
+            label.without(new - known.get(label.id, frozenset()), self.body(label))
             for label in group.casting.closed(labels, self.find)
         )
         seen = group.kept.seen.copy()
-        states = proposal.states.values()
-        known = (s.seen for s in states if s.view == view.id or group.casting.all_seen_counts)
-        for name in (*(label.id for label in union), *chain(*known)):
+        told = (s.seen for s in states if s.view == view.id or group.casting.all_seen_counts)
+        for name in (*(label.id for label in union), *chain(*told)):
             seen[stream_of(name)] = max(seen.get(stream_of(name), -1), name.seq)
-        stay, left = proposal.target, group.succession.left()
+        stay, left = proposal.target, next.left()
         reshape = None if union or stay != view.members else self.reshape
         if reshape is not None and not reshape.contacts:
             stay = tuple(m for m in stay if m not in reshape.members)
             left |= reshape.roster
         names = tuple(MessageId(source, seq) for (source, _), seq in seen.items())
         weak = self._weakens(proposal, now)
-        brought = (m for state in states for m in state.absent if m.process not in left)
-        old = replace(view, absent=tuple(dict.fromkeys((*view.absent, *brought))))
+        brought = (*chain(*(s.absent for s in states if s.view == NO_VIEW)), *admitted)
+        absent = (*view.absent, *(m for m in brought if m.process not in left))
+        old = replace(view, absent=tuple(dict.fromkeys(absent)))
         return Install(following(old, proposal.id, stay, left, weak), names, union, reshape)
 
     # a member's part
@@ -365,6 +370,8 @@ class ViewChange:
 
     def enter(self, view: View, now: int) -> Effects:
         """Start again in a new view."""
+        if self.group.view is None or not view.weak:
+            self.agreed = view.roster
         self.group.view, self.promised = view, view.id
         if not view.weak:
             self.weak_until = 0

@@ -86,6 +86,7 @@ EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {
         "loss", daisies([{"node": 0, "at_ms": 300.0}], [crash(1)], nodes=4, group_size=2),
     ),
     "broken-reassured": ("unrepaired", mended("daisy-waits-to-send")),
+    "broken-dismissive": ("loss", mended("daisy-admitted-elsewhere")),
 }  # fmt: skip
 
 SEEDS = {"broken-undecided": 15, "broken-trusting": 6, "broken-stubborn": 45}
