@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..base import Effects
 from ..groups.agreed import Reshape
 from ..groups.group import Group
 from ..groups.messages import Cast
-from ..groups.view import Member, View
+from ..groups.view import Member, View, ViewId
 from .tree import LEVEL
 
 if TYPE_CHECKING:
@@ -24,13 +24,21 @@ Talk = Mapping[tuple[int, int], int]
 PATIENT = 10  # heartbeats after which a silenced group should have nothing in transit
 
 
+class Attempt(NamedTuple):
+    """An attempt to reshape a view, and since when."""
+
+    view: ViewId
+    since: int
+
+
 class Reshaping:
     """Keeps the sizes of the groups that a process serves in bounds."""
 
     def __init__(self, daisy: Hierarchy) -> None:
         self.daisy = daisy
         self.talk: dict[int, Counter[tuple[int, int]]] = {}  # messages between two, by level
-        self.begins: dict[int, int] = {}  # by level, when it may begin, or has begun
+        self.attempts: dict[int, Attempt] = {}  # by level
+        self.rests_until: dict[int, int] = {}  # by level, after an attempt that has failed
 
     def note(self, level: int, cast: Cast) -> None:
         """Note between whom a message travels, at a level whose groups may be split."""
@@ -60,28 +68,33 @@ class Reshaping:
             yield from daisy.levels.add(now)
 
     def _reshape(self, level: int, group: Group, now: int) -> Effects:
-        daisy, above = self.daisy, self.daisy.groups[level + 1]
-        if above.view is None or not above.open or above.me not in above.view.members:
+        above = self.daisy.groups[level + 1]
+        if not _is_settled(above, now) or now < self.rests_until.get(level, 0):
+            self.attempts.pop(level, None)
             return
-        if not (above.may_relay(now) and above.is_calm(now)):
-            return
-        begins, heartbeat = self.begins.get(level, 0), group.timing.heartbeat
-        plan = self._plan(level, group, above, now) if now >= begins else None
-        if plan is not None:
-            yield from group.hush(now)
-            group.change.reshape = None if group.history else plan
-            if now - begins >= PATIENT * heartbeat:  # another group tries too
-                pause = daisy.place.rng.uniform(PATIENT, 4 * PATIENT)
-                self.begins[level] = now + round(pause * heartbeat)
-        elif now >= begins:
-            self.begins[level] = now
+        plan = self._plan(level, group, above, now)
+        if plan is None:
+            self.attempts.pop(level, None)
             yield from self._remove_level(level, group, above)
+            return
+        assert group.view is not None
+        attempt = self.attempts.get(level)
+        if attempt is None or attempt.view != group.view.id:
+            attempt = self.attempts[level] = Attempt(group.view.id, now)
+        yield from group.hush(now)
+        group.change.reshape = None if group.history else plan
+        heartbeat = group.timing.heartbeat
+        if now - attempt.since >= PATIENT * heartbeat:  # another group tries too
+            pause = self.daisy.place.rng.uniform(PATIENT, 4 * PATIENT)
+            self.rests_until[level] = now + round(pause * heartbeat)
 
     def _plan(self, level: int, group: Group, above: Group, now: int) -> Reshape | None:
         view, s = group.view, self.daisy.settings
         assert view is not None
         assert above.view is not None
         if s.split_above is not None and len(view.members) > s.split_above:
+            if level == 0 and not _is_largest(group, above.view):
+                return None
             return split(level, view, above.view, self.talk.get(level, {}))
         since = above.detector.away_since
         absent = [since.get(p, now) for m in above.view.absent for p in m.roster]
@@ -99,6 +112,22 @@ class Reshaping:
         alone = above.view is not None and len(above.view.members) == 1 and not above.view.absent
         if alone and len(daisy.path) > daisy.tree.levels and not above.kept.size():
             yield from daisy.levels.remove()
+
+
+def _is_settled(above: Group, now: int) -> bool:
+    """Whether the group above is at rest and knows for whom this process answers."""
+    if above.view is None or not above.open or above.me not in above.view.members:
+        return False
+    return above.may_relay(now) and above.is_calm(now)
+
+
+def _is_largest(group: Group, above: View) -> bool:
+    """Whether no other local group should be split first.
+
+    Two that are silent at a time would wait for each other to take what is in transit between them.
+    """
+    size = {m.of: len(m.roster - m.away) for m in above.members if m.of < LEVEL}
+    return group.number == min(size, key=lambda number: (-size[number], number))
 
 
 def split(level: int, view: View, above: View, talk: Talk) -> Reshape:

@@ -60,6 +60,10 @@ class Succession:
         """The members whose place others take."""
         return {m.process for m in self.view.members if any(t.replaces(m) for t in target)}
 
+    def renewed(self) -> set[int]:
+        """The members that stay, and answer for others than before."""
+        return {process for process, joiner in self.joiners.items() if joiner.how == INSIDE}
+
     def newcomers(self, target: Sequence[Member]) -> frozenset[int]:
         """The processes that nobody answered for, in the view or, if they were in others, above.
 

@@ -122,7 +122,7 @@ class ViewChange:
 
     def _weakens(self, proposal: Proposal, now: int) -> bool:
         next = self.group.succession
-        replaced = next.replaced(proposal.target) | next.gone()
+        replaced = (next.replaced(proposal.target) - next.renewed()) | next.gone()
         return now < self.weak_until or not self.view.is_majority(proposal.asked, replaced)
 
     def _decide(self, now: int) -> Effects:
