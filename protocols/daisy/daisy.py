@@ -59,6 +59,7 @@ from ..base import (
     Place,
     Protocol,
     Ratio,
+    Send,
     SetTimer,
     Transition,
 )
@@ -280,7 +281,8 @@ class Daisy(Hierarchy):
 
     @override
     def _follow(self) -> None:
-        self.path = (self.local.number, *self.path[1:])
+        if self.path[0] != self.local.number:
+            self.path = (self.local.number, *self.path[1:])
         if self.levels is not None:
             self.levels.follow()
 
@@ -296,7 +298,10 @@ class Daisy(Hierarchy):
         """Broadcast in the local group, from where servers relay it."""
         self.clock += 1
         self.outbox.append(Cast(self.me, self.clock, payload, now, dests=destinations))
-        yield from self._counted(self._advance(now))
+        for effect in self._advance(now):
+            if isinstance(effect, Send):
+                self._count(len(effect.peers))
+            yield effect
 
     @override
     def _receive(self, message: Message, sender: int, now: int) -> Effects:

@@ -74,17 +74,14 @@ class Hierarchy(Protocol):
     def receive(self, message: Message, sender: int, now: int) -> Effects:
         parts = message.messages() if isinstance(message, Pack) else (message,)
         effects = (effect for part in parts for effect in self._receive(part, sender, now))
-        yield from self._counted(packed(self.me, effects))
+        yield from packed(self.me, effects, self._count)
 
     @override
     def timeout(self, timer: Hashable, now: int) -> Effects:
-        yield from self._counted(packed(self.me, self._timeout(timer, now)))
+        yield from packed(self.me, self._timeout(timer, now), self._count)
 
-    def _counted(self, effects: Effects) -> Effects:
-        for effect in effects:
-            if isinstance(effect, Send):
-                self.datagrams += len(effect.peers)
-            yield effect
+    def _count(self, datagrams: int) -> None:
+        self.datagrams += datagrams
 
     @property
     def local(self) -> Group:

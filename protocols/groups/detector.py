@@ -104,9 +104,9 @@ class Detector:
 
     def hubs(self, now: int) -> tuple[int, ...]:
         """To whom heartbeats go: from the leader to all, else to the leader and who is older."""
-        if self.leads(now):
-            return tuple(m.process for m in self.members if m.process != self.me)
         leader = self.alive(now)[0]
+        if leader.process == self.me:
+            return tuple(m.process for m in self.members if m.process != self.me)
         return tuple(m.process for m in self.members[: self.members.index(leader) + 1])
 
     def detour(self, peer: int, now: int, unanswered: Iterable[int]) -> Detour | None:

@@ -91,32 +91,36 @@ class Group:
     @property
     def seeking(self) -> bool:
         """Whether this process wants to be admitted."""
-        return self.state == SEEKING
+        return self.machine.state == SEEKING
 
     @property
     def out(self) -> bool:
         """Whether this process has left."""
-        return self.state == OUT
+        return self.machine.state == OUT
 
     @property
     def frozen(self) -> bool:
         """Whether a view change is in progress."""
-        return self.state in (FLUSHING, PROPOSING)
+        return self.machine.state in (FLUSHING, PROPOSING)
 
     @property
     def open(self) -> bool:
         """Whether broadcasts can be made."""
-        return self.state == MEMBER and not self.waits
+        return self.machine.state == MEMBER and not self.waits
 
     @property
     def waits(self) -> bool:
         """Whether, as server, it must first learn what the group above keeps for it."""
-        return self.state == MEMBER and self.casting is not None and self.casting.waits
+        casting = self.casting
+        return casting is not None and casting.waits and self.machine.state == MEMBER
 
     @property
     def is_server(self) -> bool:
         """Whether this process is the first of the view, as far as it knows."""
-        return self.view is not None and not self.out and self.view.server == self.me.process
+        view = self.view
+        if view is None or view.members[0].process != self.me.process:
+            return False
+        return self.machine.state != OUT
 
     @property
     def history(self) -> dict[MessageId, Cast]:

@@ -172,6 +172,12 @@ class Report(GroupMessage):
         around = (len(self.above), *self.above, *sorted(self.outside))
         return (*self.view, self.promised, size, len(self.released), *vectors, *around)
 
+    @property
+    @override
+    def control_size(self) -> int:
+        vectors = len(self.delivered) + len(self.released) + len(self.everywhere or ())
+        return 4 * (6 + vectors + len(self.above) + len(self.outside))
+
     @classmethod
     @override
     def decode_control(cls, control: bytes, processes: int) -> dict[str, Any]:

@@ -12,7 +12,7 @@ Pack      for each message: kind (2), group (2), source, sequence number, time o
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -85,8 +85,10 @@ MESSAGES = (*KINDS, Passed, Pack)
 PACKED = (Cast, Report)  # what view changes say travels alone
 
 
-def packed(me: int, effects: Effects) -> Effects:
-    """The same effects, of one event, in as few datagrams as will do.
+def packed(
+    me: int, effects: Effects, count: Callable[[int], None] = lambda copies: None
+) -> Effects:
+    """The same effects, of one event, in as few datagrams as will do, which are counted.
 
     What is sent before a delivery does not wait for what the application answers to it.
     """
@@ -96,20 +98,26 @@ def packed(me: int, effects: Effects) -> Effects:
             waiting.setdefault(effect.peers, []).append(effect.message)
             continue
         if isinstance(effect, Deliver):
-            yield from _sent(me, waiting)
+            yield from _sent(me, waiting, count)
         yield effect
-    yield from _sent(me, waiting)
+    yield from _sent(me, waiting, count)
 
 
-def _sent(me: int, waiting: dict[tuple[int, ...], list[Message]]) -> Effects:
+def _sent(
+    me: int, waiting: dict[tuple[int, ...], list[Message]], count: Callable[[int], None]
+) -> Effects:
     for peers, messages in waiting.items():
         for some in _fitting(messages):
+            count(len(peers))
             yield Send(peers, Pack.of(me, some) if len(some) > 1 else some[0])
     waiting.clear()
 
 
-def _fitting(messages: Iterable[Message]) -> Iterator[list[Message]]:
+def _fitting(messages: list[Message]) -> Iterator[list[Message]]:
     """Consecutive messages that fit a datagram together."""
+    if len(messages) == 1:
+        yield messages
+        return
     some: list[Message] = []
     room = PART_BYTES
     for message in messages:

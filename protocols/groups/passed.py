@@ -96,8 +96,9 @@ def bypassing(group: Group, effects: Effects, now: int) -> Effects:
             continue
         if group.view is None or group.seeking:
             continue
+        unanswered = _unanswered(group, now)
         for peer in effect.peers:
-            detour = group.detector.detour(peer, now, _unanswered(group, now))
+            detour = group.detector.detour(peer, now, unanswered)
             if detour is not None:
                 me, message = group.me.process, effect.message
                 yield Send((detour.by_way_of,), passed(group, me, peer, message, detour.unheard))
