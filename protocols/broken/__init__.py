@@ -16,6 +16,7 @@ Each class says in its docstring which rule it breaks. There are four kinds:
 from ..base import Protocol
 from .cluster import TooLate, Unsorted
 from .daisy import (
+    Absentminded,
     Dismissive,
     EmptyHanded,
     Hospitable,
@@ -79,6 +80,7 @@ BROKEN: dict[str, type[Protocol]] = {
         Trusting,
         Reassured,
         Dismissive,
+        Absentminded,
     )
 }
 

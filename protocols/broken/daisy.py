@@ -187,6 +187,23 @@ class Reassured(Daisy):
         return group
 
 
+class Absentminded(Daisy):
+    """Comes back without what it had delivered last.
+
+    Broken rule: it may have been the only one of its group that had it, and what it sends next
+    follows it.
+    """
+
+    name: ClassVar[str] = "broken-absentminded"
+
+    @override
+    def _return(self, now: int) -> None:
+        before = self.local
+        super()._return(now)
+        if self.local is not before:
+            self.local.kept.history = {}
+
+
 class _Dismissive(Succession):
     @override
     def admitted_elsewhere(self, states: Iterable[Flushed]) -> Iterator[Member]:

@@ -34,9 +34,9 @@ Limits. Without ``safe``: as above. A process that is cut off from most of its v
 than ``forget_ms`` lacks what was sent meanwhile; one that leaves is not owed what was in transit. If a
 whole view of servers crashes together with a local group, messages that others had from that group may
 be delivered without their causal past. So may what the last member of a local group sends, if it
-leaves just when another group merges with its own, and comes back; and what a server sends that
-leaves and soon comes back, before another of its group has what it had delivered last. Where levels
-grow, those who were cut off for longer than ``grace_ms`` may lose messages.
+leaves just when another group merges with its own, and comes back; and, where groups are split, what
+a process sends that leaves one and soon comes back to another, before that has what it had delivered
+last. Where levels grow, those who were cut off for longer than ``grace_ms`` may lose messages.
 """
 
 from collections import deque
@@ -59,7 +59,6 @@ from ..base import (
     Place,
     Protocol,
     Ratio,
-    Send,
     SetTimer,
     Transition,
 )
@@ -298,10 +297,7 @@ class Daisy(Hierarchy):
         """Broadcast in the local group, from where servers relay it."""
         self.clock += 1
         self.outbox.append(Cast(self.me, self.clock, payload, now, dests=destinations))
-        for effect in self._advance(now):
-            if isinstance(effect, Send):
-                self._count(len(effect.peers))
-            yield effect
+        yield from self._counted(self._advance(now))
 
     @override
     def _receive(self, message: Message, sender: int, now: int) -> Effects:
@@ -375,7 +371,7 @@ class Daisy(Hierarchy):
         yield from ()
 
     def _return(self, now: int) -> None:
-        """Ask to be admitted to the group in which this process first was.
+        """Ask to be admitted to the group in which this process first was, with what it delivered last.
 
         If levels grow, and others may not have its last messages yet, to the one in which it last was:
         what it sends next must not come to them by a shorter way.
@@ -386,8 +382,10 @@ class Daisy(Hierarchy):
             if self.levels is None or not kept:
                 self.path = self.tree.path(self.me)
                 self.levels = self._levels()
-            backing = self.local.me.backing + 1
-            self.groups = [self._group(0, self.local.me._replace(backing=backing), now=now)]
+            former, me = self.local, self.local.me
+            self.groups = [self._group(0, me._replace(backing=me.backing + 1), now=now)]
+            if self.local.number == former.number:
+                self.local.kept.history = former.kept.history  # others may lack what came last
 
     def _hand_up(self, cast: Cast) -> Effects:
         """Deliver to the application what is for this process and has not been here before."""

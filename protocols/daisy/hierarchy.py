@@ -83,6 +83,12 @@ class Hierarchy(Protocol):
     def _count(self, datagrams: int) -> None:
         self.datagrams += datagrams
 
+    def _counted(self, effects: Effects) -> Effects:
+        for effect in effects:
+            if isinstance(effect, Send):
+                self._count(len(effect.peers))
+            yield effect
+
     @property
     def local(self) -> Group:
         """The local group."""

@@ -92,7 +92,7 @@ class Admission:
         if self.hasty:
             group.change.weak_until = now + 1  # nobody was heard of for long enough already
         yield from group.change.enter(View(id, (group.me,), self.others, weak=True), now)
-        yield from group.begin([], (), now)
+        yield from group.begin([*group.history.values()], (), now)
 
     def move(self, reshape: Reshape) -> Effects:
         """Become a joiner of another group, of the new number."""

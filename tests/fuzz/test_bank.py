@@ -87,6 +87,15 @@ EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "broken-reassured": ("unrepaired", mended("daisy-waits-to-send")),
     "broken-dismissive": ("loss", mended("daisy-admitted-elsewhere")),
+    "broken-absentminded": (
+        "order",
+        daisies(
+            [{"node": 2, "at_ms": 119.0, "to": [0, 1]}, {"node": 0, "at_ms": 140.1, "to": [1]}],
+            [leave(0, 122.7, for_ms=52.0),
+             {"kind": "partition", "nodes": [1], "at_ms": 118.7, "for_ms": 38.0}],
+            nodes=4, group_size=2,
+        ) | {"seed": 12},
+    ),
 }  # fmt: skip
 
 SEEDS = {"broken-undecided": 15, "broken-trusting": 6, "broken-stubborn": 45}

@@ -17,12 +17,13 @@ from testbed.protocols.groups.agreed import Flushed, Install, parts_of
 from testbed.protocols.groups.casting import Casting
 from testbed.protocols.groups.flush import FLUSHED, Flush
 from testbed.protocols.groups.group import Group
-from testbed.protocols.groups.messages import INSIDE, OUTSIDE, Expelled, Join, Report
+from testbed.protocols.groups.messages import INSIDE, OUTSIDE, Cast, Expelled, Join, Report
 from testbed.protocols.groups.view import FIRST, Member, View, ViewId
 from testbed.protocols.groups.view_change import STRONG
 from tests.protocols.daisy.daisies import QUICK, TOP, Daisies, watch
 from tests.protocols.daisy.experiments import MEGABYTE, Run, crash, experiment, poisson
 from tests.protocols.groups.members import TIMING, members_of
+from tests.world import MS
 
 
 def script(*sends: dict[str, Any]) -> dict[str, Any]:
@@ -68,6 +69,33 @@ def test_what_is_answered_while_a_union_is_handed_up_loses_nothing() -> None:
     run.is_sound()
     got = [(e.source, e.seq) for e in run.events[0] if e.event == "deliver" and e.source == 5]
     assert got == [(5, 1), (5, 2)]
+
+
+@pytest.mark.parametrize("gap_ms", [45, 80])
+def test_a_server_that_leaves_and_comes_back_brings_along_what_it_delivered_last(
+    gap_ms: int,
+) -> None:
+    """Nobody else in its group gets a message from above before it is back."""
+    world = Daisies(8, 0)
+    world.run(50)
+    end = world.now + 100 * MS
+
+    def drops(sender: int, peer: int, message: Message) -> bool:
+        late = sender == 0 and peer in (1, 2, 3) and isinstance(message, Cast)
+        return late and world.now < end
+
+    world.drops = drops
+    world.say(5, [0, 1, 2, 3])
+    while (5, 1) not in world.delivered(0):
+        world.step()
+    world.leave(0)
+    world.run(gap_ms)
+    world.join(0)
+    world.say(0, [1, 2, 3])
+    world.run(600)
+    world.settle()
+    assert world.due() == 0
+    world.sound()
 
 
 # standstill
