@@ -159,8 +159,9 @@ LAYOUTS: dict[type[Message], Layout] = {
         Repeat("steps", REST, (Int("number"), Int("size"), Ints("roster", "size"))),
     ),
     Passed: (
-        *(Int("sender"), Int("to"), Int("inner_kind"), Int("inner_source"), Int("inner_seq")),
-        *(Int("inner_sent_at", 8), Int("inner_control_length")),
+        *(Int("sender"), Int("to"), Bits((("inner_kind", 0, 31), ("unheard", 31, 1)))),
+        *(Int("inner_source"), Int("inner_seq"), Int("inner_sent_at", 8)),
+        Int("inner_control_length"),
         Nested("inner_kind", "inner_control_length"),
         Bytes("inner_payload"),
     ),
