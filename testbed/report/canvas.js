@@ -8,6 +8,14 @@ function line(context, x0, y0, x1, y1) {
   context.stroke();
 }
 
+/* What the diagram is drawn with, by the page's colours, which may be light or dark. */
+function palette() {
+  const style = getComputedStyle(document.documentElement);
+  const names = ["ink", "soft", "grid", "row", "halo", "bad"];
+  const found = Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim() || "#444"]));
+  return { ...found, dense: matchMedia("(prefers-color-scheme: dark)").matches ? 0xb0b0b0 : 0x505050 };
+}
+
 function shape(context, kind, x, y, r) {
   context.beginPath();
   if (kind === 0) context.arc(x, y, r, 0, 2 * Math.PI);

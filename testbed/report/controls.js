@@ -8,6 +8,7 @@ class Controls {
     this.diagram = diagram;
     this.root = diagram.root;
     this.pointers = new Map();
+    this.about = new About(diagram);
     this.listenToPointer(diagram.canvas);
     diagram.canvas.addEventListener("keydown", (event) => this.key(event));
     for (const button of this.root.querySelectorAll("button[data-do]")) {
@@ -34,6 +35,8 @@ class Controls {
       down: () => diagram.pan(0, 60),
       next: () => this.walk(1),
       previous: () => this.walk(-1),
+      receiver: () => this.receiver(1),
+      sender: () => this.receiver(-1),
       unpin: () => this.pin(null),
     })[what]();
   }
@@ -42,7 +45,7 @@ class Controls {
     const what = {
       "+": "in", "=": "in", "-": "out", "]": "taller", "[": "flatter", 0: "fit", Home: "fit",
       ArrowLeft: "left", ArrowRight: "right", ArrowUp: "up", ArrowDown: "down",
-      n: "next", p: "previous", Escape: "unpin",
+      n: "next", p: "previous", r: "receiver", R: "sender", Escape: "unpin",
     }[event.key];
     if (!what || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
@@ -109,8 +112,10 @@ class Controls {
   }
 
   pin(message, process) {
-    this.diagram.pinned = message;
-    this.describe(message === null ? null : { message, process });
+    const { diagram } = this;
+    diagram.pinned = message;
+    diagram.process = message === null ? undefined : process ?? diagram.history.slowest(message);
+    this.describe(message === null ? null : { message, process: diagram.process });
     this.diagram.request();
   }
 
@@ -125,14 +130,22 @@ class Controls {
     this.diagram.centre(message);
   }
 
+  /* Show the pinned message at the next or previous process that got it. */
+  receiver(step) {
+    const { history, pinned, process } = this.diagram;
+    if (pinned === null) return;
+    const nodes = Array.from({ length: history.arrowCount[pinned] }, (_, i) => history.arrowNode[history.arrowStart[pinned] + i]);
+    if (nodes.length) this.pin(pinned, nodes.at((nodes.indexOf(process) + step) % nodes.length));
+  }
+
   find(text) {
-    const message = this.diagram.history.find(text);
-    if (message === undefined) {
-      this.say([`There is no message “${text}” in this diagram; a message is named like m(3,7).`]);
+    const found = this.diagram.history.find(text);
+    if (found === undefined) {
+      this.say([`There is no message “${text}” in this diagram; a message is named like m(3,7), at a process m(3,7)@5.`]);
       return;
     }
-    this.pin(message);
-    this.diagram.centre(message);
+    this.pin(found.message, found.process);
+    this.diagram.centre(found.message);
   }
 
   describe(found) {
@@ -145,6 +158,8 @@ class Controls {
       `${history.name(m)}: multicast by process ${history.source[m]} ` +
         (sent < 0 ? "at a time that no log tells" : `at ${clock(sent)}`),
       ...this.here(arrows.find((a) => history.arrowNode[a] === found.process)),
+      ...(found.process === undefined ? [] : this.about.delay(m, found.process)),
+      ...this.broken(m, found.process),
       ...this.delays(arrows, sent),
       `vector: ${written(history.vector(m))}`,
       `causal past: ${this.pastCount(m)}`,
@@ -160,6 +175,15 @@ class Controls {
     if (history.deliverEvent[a] < 0) return [`${came}, never delivered`];
     const delay = history.delivered[a] - history.sent[history.arrowMessage[a]];
     return [`${came}, delivered at ${clock(history.delivered[a])}, delay ${clock(delay)}`];
+  }
+
+  /* Where this message broke causal order. */
+  broken(m, process) {
+    const { history } = this.diagram;
+    return history.violations
+      .filter(({ effect, cause }) => [effect, cause].some(([source, seq]) => source === history.source[m] && seq === history.seq[m]))
+      .sort((a, b) => (b.node === process) - (a.node === process)).slice(0, LISTED)
+      .map(({ sentence }) => element("div", { class: "broken" }, `✗ ${sentence}`));
   }
 
   delays(arrows, sent) {
@@ -192,22 +216,20 @@ class Controls {
     if (!held.length) return ["held back by nobody"];
     held.sort((a, b) => (history.delivered[b] - history.received[b]) - (history.delivered[a] - history.received[a]));
     const lines = held.slice(0, LISTED).map((a) => {
-      const time = history.delivered[a] - history.received[a];
-      const reasons = history.reasons(a);
-      return `held back by process ${history.arrowNode[a]} ` +
-        (Number.isFinite(time) ? `for ${clock(time)}` : "to the end") +
-        (reasons.length ? `, waiting for ${reasons.join(", ")}` : "");
+      const time = history.delivered[a] - history.received[a], at = history.arrowNode[a];
+      const cause = Number.isFinite(time) ? history.ways.cause(history.ways.row(history.arrowMessage[a], at)) : undefined;
+      const reasons = cause === undefined ? history.reasons(a).map((m) => this.about.link(m)) : [this.about.link(cause, at)];
+      const words = [`held back by process ${at} `, Number.isFinite(time) ? `for ${clock(time)}` : "to the end"];
+      reasons.forEach((reason, i) => words.push(i ? ", " : cause === undefined ? ", waiting for " : ", waiting at last for ", reason));
+      return element("div", {}, ...words);
     });
     return held.length > LISTED ? [...lines, `… and by ${held.length - LISTED} more`] : lines;
   }
 
   say(lines) {
     const panel = this.root.querySelector(".about");
-    panel.replaceChildren(...lines.map((text, index) => {
-      const row = document.createElement(index ? "div" : "strong");
-      row.textContent = text;
-      return row;
-    }));
+    panel.replaceChildren(...lines.map((line, index) =>
+      (line instanceof Element ? line : element(index ? "div" : "strong", {}, line))));
     panel.classList.toggle("empty", !lines.length);
   }
 }
@@ -231,7 +253,7 @@ async function startDiagrams() {
   // The address may name a message: report.html#m(3,7)
   const follow = () => {
     const text = decodeURIComponent(location.hash.slice(1));
-    const found = controls.filter((each) => each.diagram.history.find(text) !== undefined);
+    const found = controls.filter((each) => each.diagram.history.find(text));
     for (const each of found) each.find(text);
     found[0]?.root.scrollIntoView();
   };

@@ -19,13 +19,16 @@ async function unpack(text) {
     columns[name] = new ARRAYS[type](buffer, offset, length);
     offset += Math.ceil(columns[name].byteLength / 4) * 4;
   }
-  return new History(about, columns);
+  const history = new History(about, columns);
+  history.ways = new Ways(history, about, columns);
+  return history;
 }
 
 class History {
   constructor(about, columns) {
     Object.assign(this, about, columns);
     this.total = about.events;
+    this.violations = about.violations ?? [];
     this.at = joined(columns.atLow, columns.atHigh);
     this.sent = joined(columns.sentLow, columns.sentHigh);
     this.rows = this.rowStarts();
@@ -41,10 +44,21 @@ class History {
 
   name(m) { return `m(${this.source[m]},${this.seq[m]})`; }
 
-  /* The number of the message that a person means by "m(3,7)" or "3,7"; undefined if none. */
+  /* The message, and the process, that a person means by "m(3,7)", "3,7" or "m(3,7)@5"; undefined if none. */
   find(text) {
-    const parts = /^\s*m?\s*\(?\s*(\d+)\s*[,; ]\s*(\d+)\s*\)?\s*$/i.exec(text);
-    return parts ? this.numbers.get(`m(${+parts[1]},${+parts[2]})`) : undefined;
+    const parts = /^\s*m?\s*\(?\s*(\d+)\s*[,; ]\s*(\d+)\s*\)?\s*(?:@\s*(\d+)\s*)?$/i.exec(text);
+    const message = parts ? this.numbers.get(`m(${+parts[1]},${+parts[2]})`) : undefined;
+    if (message === undefined) return undefined;
+    return { message, process: parts[3] === undefined ? this.slowest(message) : +parts[3] };
+  }
+
+  /* The process that delivered a message last. */
+  slowest(m) {
+    let found, latest = -Infinity;
+    for (let a = this.arrowStart[m]; a < this.arrowStart[m] + this.arrowCount[m]; a++) {
+      if (this.deliverEvent[a] >= 0 && this.delivered[a] > latest) { latest = this.delivered[a]; found = this.arrowNode[a]; }
+    }
+    return found;
   }
 
   rowStarts() {
@@ -175,7 +189,7 @@ class History {
     for (let e = this.eventFrom(process, this.received[a]); e < this.rows[process + 1]; e++) {
       if (this.at[e] > this.delivered[a]) break;
       if (this.kind[e] === HOLD && this.message[e] === this.arrowMessage[a] && this.reason[e] !== NONE) {
-        reasons.add(this.name(this.reason[e]));
+        reasons.add(this.reason[e]);
       }
     }
     return [...reasons];

@@ -9,6 +9,7 @@ from string import Template
 
 from testbed import __version__
 from testbed.report.plots import Plot
+from testbed.report.slowest import slowest_messages
 from testbed.report.spacetime import EVENTS, pack
 from testbed.report.tables import (
     busiest_links,
@@ -16,14 +17,16 @@ from testbed.report.tables import (
     groups_table,
     nodes_table,
     settings_table,
-    slowest_messages,
     topology_table,
     verdicts_table,
     versions_table,
 )
 from testbed.runs.results import Results
 
-SCRIPTS = ("history.js", "canvas.js", "spacetime.js", "controls.js")
+SCRIPTS = (
+    *("history.js", "ways.js", "canvas.js", "highlights.js", "spacetime.js"),
+    *("about.js", "controls.js"),
+)
 UNRECORDED = (
     "<p>What crossed the links was not recorded in {}; <code>testbed run --packets full</code> "
     "records it.</p>"

@@ -13,8 +13,19 @@ from numpy.typing import NDArray
 from testbed.figures import shown
 from testbed.protocols.wire import HEADER
 from testbed.report.links import draw_links
+from testbed.report.parts import draw_parts
 from testbed.report.snapshot import draw_snapshot
-from testbed.report.style import COLUMN, GREY, PAGE, legend, look, new_figure, render, styled
+from testbed.report.style import (
+    COLUMN,
+    GREY,
+    PAGE,
+    legend,
+    look,
+    new_figure,
+    render,
+    styled,
+    time_unit,
+)
 from testbed.runs.results import Results
 
 if TYPE_CHECKING:
@@ -190,13 +201,6 @@ def draw_ratios(runs: Runs, names: Sequence[str]) -> Figure | None:
     return figure
 
 
-def time_unit(most: float) -> tuple[float, str]:
-    """The unit for times up to this number of nanoseconds: its size and its name."""
-    return next(
-        (u, n) for u, n in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")) if most >= 2 * u or u < 1e4
-    )
-
-
 SIZES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "bytes"))
 
 
@@ -288,6 +292,14 @@ PLOTS: dict[str, tuple[Draw, str]] = {
         draw_delays,
         "Delay from multicast to delivery at the other processes: share of the deliveries that "
         "took at most so long. The mark is the mean.",
+    ),
+    "parts": (
+        draw_parts,
+        "What delays consist of: the mean over all deliveries at other processes, and over the "
+        "slowest hundredth of them. Deviation is what links took beyond their configuration, "
+        "relaying is time in processes on the way, and reception time between the arrival of a "
+        "message and the moment at which the protocol has it. Parts that are nothing beside the "
+        "others are left out.",
     ),
     "stretch": (
         draw_stretch,

@@ -50,7 +50,7 @@ def draw_snapshot(runs: Sequence[Results], names: Sequence[str]) -> Figure | Non
 
 
 def _story(run: Results) -> list[MessageId]:
-    """The message held back the longest and those that it waited for, or the run's first ones."""
+    """The message held back the longest and what it waited for, or the run's first messages."""
     held = run.deliveries.dropna(subset=["held"])
     if held.empty:
         first = run.messages.sort_values("sent_at", kind="stable").head(TOLD)
@@ -58,15 +58,17 @@ def _story(run: Results) -> list[MessageId]:
             MessageId(int(s), int(q)) for s, q in zip(first["source"], first["seq"], strict=True)
         ]
     worst = held.nlargest(1, "held").to_dict("records")[0]
-    holds = run.events[(run.events["event"] == "hold") & (run.events["node"] == worst["node"])]
-    reasons = {
-        MessageId(int(row.source), int(row.seq)): MessageId(int(row.for_source), int(row.for_seq))
-        for row in holds.dropna(subset=["for_source"]).itertuples()
-    }
     story = [MessageId(int(worst["source"]), int(worst["seq"]))]
-    while len(story) < TOLD and (reason := reasons.get(story[-1])) and reason not in story:
-        story.append(reason)
-    return story
+    log = run.events[(run.events["event"] == "hold") & (run.events["node"] == worst["node"])]
+    first = log[(log["source"] == worst["source"]) & (log["seq"] == worst["seq"])]
+    last = held[held.index == held["held"].idxmax()]
+    for table, source, seq in (
+        (last, "cause_source", "cause_seq"),
+        (first, "for_source", "for_seq"),
+    ):
+        named = table[[source, seq]].dropna().astype(int).itertuples(index=False)
+        story += [MessageId(*name) for name in named]
+    return list(dict.fromkeys(story))[:TOLD]
 
 
 def _arrivals(run: Results) -> DataFrame:

@@ -2,7 +2,7 @@
    Whatever is in view is drawn anew each frame; where there is too much, a sample of it. */
 "use strict";
 
-const COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"];
+const COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"];
 const DASHES = [[], [7, 3], [2, 2], [9, 2, 2, 2], [4, 4]];
 const ARROWS = 1600, HEADS = 800, DASHED = 300, MARKS = 5000, NAMES = 40;
 const GUTTER = 46, AXIS = 26, PICK = 7;
@@ -17,6 +17,10 @@ class Diagram {
     this.drawn = [];
     this.hovered = this.pinned = null;
     this.pasts = new Map();
+    this.marks = history.violations.map((found) => placed(history, found)).filter((mark) => mark);
+    const scheme = matchMedia("(prefers-color-scheme: dark)");
+    this.colours = palette();
+    scheme.addEventListener("change", () => { this.colours = palette(); this.request(); });
     const height = Math.min(640, Math.max(220, AXIS + 24 * history.processes));
     this.canvas.style.height = `${height}px`;
     this.fit();
@@ -134,6 +138,7 @@ class Diagram {
     this.drawArrows(this.drawn, chosen === null ? 1 : 0.13, false);
     if (chosen !== null) this.drawChosen(chosen);
     else this.drawNames();
+    drawViolations(this);
     context.restore();
     this.tell(total);
   }
@@ -150,9 +155,9 @@ class Diagram {
     for (let tick = Math.ceil(this.from / unit / step); tick * step * unit <= this.until; tick++) {
       const x = this.x(tick * step * unit);
       if (x < GUTTER) continue;
-      context.strokeStyle = "#EDEDED";
+      context.strokeStyle = this.colours.grid;
       line(context, x, AXIS, x, this.height);
-      context.fillStyle = "#444";
+      context.fillStyle = this.colours.soft;
       if (x > GUTTER + 16 && x < this.width - 24) context.fillText((tick * step).toFixed(digits), x, AXIS / 2);
     }
     context.textAlign = "left";
@@ -162,8 +167,8 @@ class Diagram {
   drawRows() {
     const { context } = this;
     const every = Math.max(1, Math.ceil(12 / this.rowHeight));
-    context.strokeStyle = this.rowHeight > 4 ? "#C4C4C4" : "#ECECEC";
-    context.fillStyle = "#444";
+    context.strokeStyle = this.rowHeight > 4 ? this.colours.row : this.colours.grid;
+    context.fillStyle = this.colours.soft;
     context.font = "11px system-ui, sans-serif";
     context.textAlign = "right";
     for (let p = this.firstRow; p <= this.lastRow; p++) {
@@ -205,7 +210,7 @@ class Diagram {
       bySender.get(sender).push(a);
     }
     for (const [sender, its] of bySender) {
-      context.strokeStyle = context.fillStyle = COLOURS[sender % COLOURS.length];
+      context.strokeStyle = context.fillStyle = this.sender(sender);
       context.globalAlpha = alpha * (heads ? 0.85 : 0.5);
       context.lineWidth = thick;
       context.setLineDash(dashed ? DASHES[sender % DASHES.length] : []);
@@ -276,7 +281,7 @@ class Diagram {
       const y = this.y(p), tick = Math.min(5, this.rowHeight * 0.3);
       for (let e = start; e < end; e++) {
         const sender = history.source[history.message[e]], x = this.x(history.at[e]);
-        context.fillStyle = COLOURS[sender % COLOURS.length];
+        context.fillStyle = this.sender(sender);
         if (history.kind[e] === SEND) shape(context, sender % 5, x, y, Math.min(5, this.rowHeight * 0.4));
         else if (history.kind[e] === DELIVER && sender !== p) context.fillRect(x - 0.75, y - tick, 1.5, 2 * tick);
       }
@@ -299,7 +304,7 @@ class Diagram {
       for (let x = 0; x < width; x++) {
         if (!counts[x]) continue;
         const alpha = Math.min(220, 70 + 30 * counts[x]) * (dim ? 0.4 : 1);
-        const colour = (alpha << 24) | 0x505050;
+        const colour = (alpha << 24) | this.colours.dense;
         for (let y = top; y < top + thick; y++) pixels[y * width + x] = colour;
       }
     }
@@ -321,11 +326,19 @@ class Diagram {
     });
     this.drawArrows(before, 0.75, false);
     const own = Array.from({ length: history.arrowCount[m] }, (_, i) => history.arrowStart[m] + i);
-    this.drawArrows(own, 1, true);
+    const at = this.pinned === m ? this.process : this.hovered?.process;
+    const way = at === undefined ? [] : history.ways.way(m, at);
+    this.drawArrows(own, way.length ? 0.45 : 1, true);
+    drawWay(this, way, m);
     const x = this.x(history.sent[m]), y = this.y(history.source[m]);
-    this.context.fillStyle = COLOURS[history.source[m] % COLOURS.length];
+    this.context.fillStyle = this.sender(history.source[m]);
     shape(this.context, history.source[m] % 5, x, y, 7);
     this.drawName(m);
+  }
+
+  sender(process) {
+    const { colours } = this;
+    return [...COLOURS, colours.ink][process % (COLOURS.length + 1)];
   }
 
   drawNames() {
@@ -342,9 +355,9 @@ class Diagram {
     context.font = "600 11px system-ui, sans-serif";
     context.textAlign = "left";
     context.lineWidth = 3;
-    context.strokeStyle = "rgba(255, 255, 255, 0.85)";
+    context.strokeStyle = this.colours.halo;
     context.strokeText(history.name(m), x, y);
-    context.fillStyle = "#222";
+    context.fillStyle = this.colours.ink;
     context.fillText(history.name(m), x, y);
   }
 
@@ -356,7 +369,8 @@ class Diagram {
       (some ? `showing ${count(this.drawn.length)} of ${count(total)} arrows; zoom in for all` : `${count(total)} arrows`) +
       (history.kind.length < history.total
         ? ` · ${count(history.kind.length)} of the run’s ${count(history.total)} events, from ${clock(history.first)} to ${clock(history.last)}, where most messages were held back`
-        : "");
+        : "") +
+      (history.violations.length ? ` · ✗ where causal order broke: ${count(history.violations.length)}${this.marks.length < history.violations.length ? `, ${count(this.marks.length)} of them here` : ""}` : "");
     this.root.dataset.drawn = `${this.drawn.length}/${total}`;
   }
 

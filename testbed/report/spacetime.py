@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from testbed.report.ways import PARTS, halves, links, violations, ways
 from testbed.runs.results import Results
 
 if TYPE_CHECKING:
@@ -44,13 +45,17 @@ def pack(run: Results, most: int = EVENTS) -> str:
     columns = {
         "node": shown["node"].to_numpy(np.uint32),
         "kind": shown["event"].map(KINDS.index).to_numpy(np.uint8),
-        **_halves("at", shown["at"].to_numpy(np.int64)),
+        **halves("at", shown["at"].to_numpy(np.int64)),
         "message": numbers["message"],
         "reason": numbers["reason"],
         **_messages(run, names),
         **_before(known[known["at"] < first]),
+        **ways(run, shown, names),
     }
     about = {
+        "parts": PARTS,
+        "links": links(run),
+        "violations": violations(run),
         "processes": run.network.processes,
         "events": len(known),
         "first": first,
@@ -86,7 +91,7 @@ def _messages(run: Results, names: Column) -> dict[str, Column]:
     return {
         "source": names[:, 0].astype(np.uint32),
         "seq": names[:, 1].astype(np.uint32),
-        **_halves("sent", at),
+        **halves("sent", at),
     }
 
 
@@ -97,14 +102,6 @@ def _before(past: DataFrame) -> dict[str, Column]:
         "beforeNode": counts.index.get_level_values("node").to_numpy(np.uint32),
         "beforeSource": counts.index.get_level_values("source").to_numpy(np.uint32),
         "beforeCount": counts.to_numpy(np.uint32),
-    }
-
-
-def _halves(name: str, times: Column) -> dict[str, Column]:
-    """A column of times in two, because JavaScript's numbers hold 53 bits and compress badly."""
-    return {
-        f"{name}Low": (times & 0xFFFFFFFF).astype(np.uint32),
-        f"{name}High": (times >> 32).astype(np.int32),
     }
 
 

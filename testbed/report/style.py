@@ -54,6 +54,7 @@ RC: Any = {
     "legend.frameon": False,
     "legend.handlelength": 2.2,
     "legend.columnspacing": 1.4,
+    "hatch.linewidth": 0.4,
     "svg.hashsalt": "testbed",
     "savefig.dpi": 300,
 }
@@ -130,3 +131,10 @@ def legend(figure: Figure, axes: Axes) -> None:
     if len(names) > 1:
         columns = len(names) if len(names) < 5 else 3
         figure.legend(handles, names, loc="outside upper center", ncols=columns)
+
+
+def time_unit(most: float) -> tuple[float, str]:
+    """The unit for times up to this number of nanoseconds: its size and its name."""
+    return next(
+        (u, n) for u, n in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")) if most >= 2 * u or u < 1e4
+    )

@@ -45,7 +45,7 @@ def verdicts_table(runs: Runs, names: Sequence[str]) -> str:
         "chain of messages.</p>"
         for run in bad
     )
-    return _table(["", *map(escape, names)], rows, kinds=" " + "w" * len(runs)) + why
+    return write_table(["", *map(escape, names)], rows, kinds=" " + "w" * len(runs)) + why
 
 
 def figures_table(runs: Runs, names: Sequence[str]) -> str:
@@ -55,7 +55,7 @@ def figures_table(runs: Runs, names: Sequence[str]) -> str:
         for figure in shown(run.summary for run in runs)
         if figure.key != "verdict"  # it stands among the verdicts, with its reasons
     ]
-    return _table(["", *map(escape, names)], rows, kinds=" " + "n" * len(runs))
+    return write_table(["", *map(escape, names)], rows, kinds=" " + "n" * len(runs))
 
 
 def settings_table(runs: Runs, names: Sequence[str]) -> str:
@@ -67,7 +67,7 @@ def settings_table(runs: Runs, names: Sequence[str]) -> str:
         shared = len(set(values)) == 1
         cell = f'<td colspan="{len(runs)}">{escape(values[0])}</td>' if shared else None
         rows.append([f"<code>{escape(key)}</code>", *([cell] if cell else map(escape, values))])
-    return _table(["setting", *map(escape, names)], rows)
+    return write_table(["setting", *map(escape, names)], rows)
 
 
 def topology_table(run: Results) -> str:
@@ -79,7 +79,7 @@ def topology_table(run: Results) -> str:
         [escape(key.replace("_", " ")), *(_number(column[key]) for column in columns.values())]
         for key in keys
     ]
-    return _table(["topology", *columns], rows, kinds=" " + "n" * len(columns))
+    return write_table(["topology", *columns], rows, kinds=" " + "n" * len(columns))
 
 
 def groups_table(run: Results) -> str:
@@ -88,7 +88,7 @@ def groups_table(run: Results) -> str:
         return ""
     rows = [[escape(name), " ".join(map(str, sorted(groups[name])))] for name in groups]
     cycle = "a cycle" if has_cycle(groups) else "no cycle"
-    return _table(["group", f"members (their graph has {cycle})"], rows, kinds="  ")
+    return write_table(["group", f"members (their graph has {cycle})"], rows, kinds="  ")
 
 
 def busiest_links(run: Results) -> str:
@@ -104,22 +104,6 @@ def busiest_links(run: Results) -> str:
         "queue, max": lambda row: _count(row["queue_max"]),
     }
     return "" if busy.empty else _top(busy, columns, "Links with the most load", len(run.links))
-
-
-def slowest_messages(run: Results) -> str:
-    """The messages that took the longest to get everywhere."""
-    slow = run.messages.dropna(subset=["delay_max"])
-    slow = slow.sort_values(["delay_max", "source", "seq"], ascending=[False, True, True])
-    columns: Columns = {
-        "message": lambda row: _link(f"m({int(row['source'])},{int(row['seq'])})"),
-        "sent at (ms)": lambda row: f"{row['sent_at'] / 1e6:,.3f}",
-        "delay, mean (ms)": lambda row: f"{row['delay_mean'] / 1e6:,.3f}",
-        "delay, max (ms)": lambda row: f"{row['delay_max'] / 1e6:,.3f}",
-        "held by": lambda row: _count(row["holders"]),
-        "held, max (ms)": lambda row: _ms(row["held_max"]),
-        "delivered by": lambda row: _count(row["delivered"]),
-    }
-    return "" if slow.empty else _top(slow, columns, "Slowest messages", len(run.messages))
 
 
 def nodes_table(run: Results) -> str:
@@ -146,7 +130,7 @@ def versions_table(runs: Runs, names: Sequence[str]) -> str:
     ]
     keys = dict.fromkeys(key for versions in flat for key in versions)
     rows = [[escape(key), *(escape(str(its.get(key, "–"))) for its in flat)] for key in keys]
-    return _table(["", *map(escape, names)], rows)
+    return write_table(["", *map(escape, names)], rows)
 
 
 def _top(table: DataFrame, columns: Columns, title: str, of: int) -> str:
@@ -154,10 +138,10 @@ def _top(table: DataFrame, columns: Columns, title: str, of: int) -> str:
     records = table.head(ROWS).to_dict("records")
     rows = [[write(row) for write in columns.values()] for row in records]
     caption = f"{title}, {len(rows)} of {of}."
-    return _table([*columns], rows, caption, " ".ljust(len(columns), "n"))
+    return write_table([*columns], rows, caption, " ".ljust(len(columns), "n"))
 
 
-def _table(head: Cells, rows: Iterable[Cells], caption: str = "", kinds: str = "") -> str:
+def write_table(head: Cells, rows: Iterable[Cells], caption: str = "", kinds: str = "") -> str:
     """A table of cells that are HTML; ``kinds`` has "n" for a column of numbers, "w" to wrap."""
     classes = {"n": ' class="n"', "w": ' class="wrap"'}
     marks = [classes.get(kind, "") for kind in kinds.ljust(len(head))]
@@ -176,10 +160,6 @@ def _row(cells: Cells, marks: Sequence[str]) -> str:
         cell if cell.startswith("<td") else f"<td{mark}>{cell}</td>"
         for cell, mark in zip(others, marks[1:], strict=False)
     )
-
-
-def _link(name: str) -> str:
-    return f'<a href="#{name}">{name}</a>'
 
 
 def _verdict(verdict: str) -> str:

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
+import pyarrow as pa
 import tomli_w
 
+from testbed.digest.causes import with_causes
 from testbed.runs.results import COLUMNS
 
 MS = 1_000_000
@@ -49,6 +51,7 @@ def write_run(
     events = list(events)
     processes = max(event.node for event in events) + 1
     (path / "tables").mkdir(parents=True)
+    _write_logs(path / "events", events)
     _write_json(path / "manifest.json", _manifest(path, protocol) | manifest)
     _write_json(path / "network.json", _network(processes))
     (path / "experiment.toml").write_text(tomli_w.dumps(_experiment(processes, protocol)))
@@ -58,6 +61,16 @@ def write_run(
         frame = table.reindex(columns=COLUMNS[name].split())
         frame.to_parquet(path / "tables" / f"{name}.parquet", index=False)
     return path
+
+
+def _write_logs(directory: Path, events: list[Event]) -> None:
+    directory.mkdir()
+    lines = []
+    for event in events:
+        line = {"t": event.at, "node": event.node, "event": event.event}
+        line |= {"source": event.source, "seq": event.seq}
+        lines.append(json.dumps(line | ({"to": None} if event.event == "send" else {})))
+    (directory / "nodes.jsonl").write_text("\n".join(lines) + "\n")
 
 
 def _write_json(file: Path, content: Any) -> None:
@@ -108,6 +121,9 @@ def _tables(events: list[Event], processes: int, packets: bool) -> dict[str, pd.
     deliveries = log[log["event"] == "deliver"].join(sends, on=name).join(holds, on=[*name, "node"])
     deliveries["delay"] = deliveries["at"] - deliveries["sent_at"]
     deliveries["held"] = deliveries["at"] - deliveries["held_at"]
+    its = pa.Table.from_pandas(deliveries[["node", *name, "at", "held_at"]], preserve_index=False)
+    for cause in ("cause_source", "cause_seq"):
+        deliveries[cause] = with_causes(its)[cause].to_pandas().to_numpy()
     others = deliveries[deliveries["node"] != deliveries["source"]]
     delays = {"delay_mean": ("delay", "mean"), "delay_max": ("delay", "max")}
     holds_of = {"holders": ("held", "count"), "held_max": ("held", "max")}
@@ -126,7 +142,7 @@ def _tables(events: list[Event], processes: int, packets: bool) -> dict[str, pd.
         "deliveries": deliveries,
         "delays": _delays(deliveries),
         "nodes": nodes.reset_index(),
-        **_network_tables(processes, int(log["at"].max()), packets),
+        **_network_tables(processes, int(log["at"].max()), packets, others),
     }
 
 
@@ -140,7 +156,24 @@ def _delays(deliveries: pd.DataFrame) -> pd.DataFrame:
     return delays.assign(**{**parts, **on_link, "via": deliveries["source"], "copy": 1})
 
 
-def _network_tables(processes: int, end: int, packets: bool) -> dict[str, pd.DataFrame]:
+def _hops(links: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
+    """A hop for each delivery at a neighbour of the source, which sends each a copy of its own."""
+    ends = links[["tail", "head"]].rename(columns={"tail": "source", "head": "node"})
+    hops = others.merge(ends, on=["source", "node"])
+    sent, came = hops["at"] - hops["delay"], hops["held_at"].fillna(hops["at"])
+    return pd.DataFrame(
+        {
+            **dict.fromkeys(("tail", "sender", "source"), hops["source"]),
+            **dict.fromkeys(("head", "receiver"), hops["node"]),
+            **{"queued": sent, "started": sent, "arrived": came, "seq": hops["seq"]},
+            **{"error": 0, "bytes": 100, "copy": 1, "kind": 1, "fragment": 0},
+        }
+    )
+
+
+def _network_tables(
+    processes: int, end: int, packets: bool, others: pd.DataFrame
+) -> dict[str, pd.DataFrame]:
     ends = [(link["a"], link["b"]) for link in _network(processes)["links"]]
     links = pd.DataFrame([*ends, *(pair[::-1] for pair in ends)], columns=["tail", "head"])
     links = links.assign(delay_ns=MS, bandwidth_bps=10_000_000)
@@ -152,7 +185,7 @@ def _network_tables(processes: int, end: int, packets: bool) -> dict[str, pd.Dat
     return {
         "links": links.assign(load=links.index * 0.1, **busy),
         "timeline": timeline.assign(packets_mean=1.5, packets_max=2),
-        "hops": links.assign(queued=0, started=0, arrived=MS, error=0, bytes=100, sender=0),
+        "hops": _hops(links, others),
         "sent": links.head(0),
     }
 

@@ -79,7 +79,7 @@ def happened_before(events: list[Event]) -> dict[tuple[int, int], tuple[list[int
 def test_a_report_leaves_figures_and_one_page(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run")
     assert write_reports([run]) == [run / "report.html"]
-    names = {"delays", "stretch", "timeline", "bytes", "links", "spacetime"}
+    names = {"delays", "parts", "stretch", "timeline", "bytes", "links", "spacetime"}
     assert {file.name for file in (run / "figures").iterdir()} == {
         f"{name}.{suffix}" for name in names for suffix in ("svg", "png")
     }
@@ -228,7 +228,7 @@ def test_the_address_can_name_a_message(browser: Browser, triangle: Path) -> Non
     assert "m(1,1): multicast by process 1 at 3.000 ms" in about
     assert "vector: [1 1 0]" in about
     assert "causal past: 1 message" in about
-    assert "held back by process 2 for 5.000 ms, waiting for m(0,1)" in about
+    assert "held back by process 2 for 5.000 ms, waiting at last for m(0,1)" in about
     assert browser.evaluate("document.querySelector('.spacetime').diagram.pinned") == 1
     assert browser.problems == []
 
@@ -267,7 +267,7 @@ def test_pointing_at_a_bar_tells_for_how_long_and_why(browser: Browser, triangle
     browser.open(triangle)
     browser.mouse("mouseMoved", *point(browser, 2, 6 * MS))
     assert "m(1,1)" in browser.text(".about")
-    assert "waiting for m(0,1)" in browser.text(".about")
+    assert "waiting at last for m(0,1)" in browser.text(".about")
 
 
 def view(browser: Browser) -> tuple[float, float]:

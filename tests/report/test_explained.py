@@ -1,0 +1,120 @@
+"""The page explains delays: parts, hops, causes, and where order broke."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from testbed.report.page import write_page
+from testbed.report.slowest import slowest_messages
+from testbed.report.ways import with_ahead
+from testbed.runs import results
+from tests.report.browser import Browser
+from tests.report.digested import MS, TRIANGLE, Event, write_run
+
+# Process 2 delivers the answer before the question.
+BROKEN = (
+    *(event for event in TRIANGLE if event.node != 2),
+    Event(2, 4 * MS, "deliver", 1, 1),
+    Event(2, 9 * MS, "deliver", 0, 1),
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with Browser() as browser:
+        yield browser
+
+
+def page_of(run: Path, name: str = "small") -> Path:
+    page = run / "bare.html"
+    page.write_text(write_page([results.load(run)], [name], [], {}))
+    return page
+
+
+def test_a_delay_is_taken_apart_down_to_its_links(browser: Browser, tmp_path: Path) -> None:
+    browser.open(page_of(write_run(tmp_path / "run")), "#m(1,1)@2")
+    about = browser.text(".about")
+    assert "6.000000 ms = propagation 1.000000 + held back 5.000000" in about
+    assert (
+        "held back, at last for m(0,1), which came by 0 → 2 and was delivered 9.000000 ms" in about
+    )
+    assert "process 1 sends it to process 2, 100 bytes on the link" in about
+    assert "1 → 2\t3.000000\t0.000000\t–\t0.080000\t1.000000 − 0.080000\t4.000000" in about
+    shares = "[...document.querySelectorAll('.about .parts span')].map((s) => +s.style.flexGrow)"
+    assert browser.evaluate(shares) == pytest.approx([1 / 6, 5 / 6], abs=1e-5)
+    # From a message to what it waited for, and by keys to the next process that got it.
+    browser.evaluate("document.querySelector('.about a').click()")
+    browser.evaluate("new Promise((done) => setTimeout(done, 50))")
+    assert browser.text(".about").startswith("m(0,1): multicast")
+    assert "at process 2: received at 9.000 ms" in browser.text(".about")
+    browser.evaluate("document.querySelector('canvas').focus()")
+    browser.key("r")
+    assert "at process 1: received at 2.000 ms" in browser.text(".about")
+    assert browser.problems == []
+
+
+def test_what_a_packet_waited_behind_is_named(browser: Browser, tmp_path: Path) -> None:
+    events = [
+        Event(0, 0, "send", 0, 1),
+        Event(0, 0, "send", 0, 2),
+        Event(1, 2 * MS, "deliver", 0, 1),
+        Event(1, 3 * MS, "deliver", 0, 2),
+    ]
+    run = write_run(tmp_path / "run", events)
+    table = run / "tables" / "hops.parquet"
+    hops = pd.read_parquet(table)
+    hops.loc[hops["seq"] == 2, "started"] = 80_000  # when the first is out
+    hops.to_parquet(table, index=False)
+    browser.open(page_of(run), "#m(0,2)@1")
+    assert "0 → 1\t0.000000\t0.080000\t1 packet: m(0,1)\t" in browser.text(".about")
+
+
+def test_packets_ahead_are_those_not_out_when_one_joins_the_queue() -> None:
+    links = pd.DataFrame({"tail": [0], "head": [1], "bandwidth_bps": [8_000_000]})  # a byte a µs
+    queued = [0, 10_000, 20_000, 400_000]
+    hops = pd.DataFrame({"tail": 0, "head": 1, "queued": queued, "bytes": 100})
+    hops["started"] = [0, 100_000, 200_000, 400_000]
+    assert with_ahead(hops, links)["ahead"].tolist() == [0, 1, 2, 0]
+
+
+def test_the_diagram_marks_where_order_broke(browser: Browser, tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", BROKEN, verdict="invalid")
+    browser.open(page_of(run), "#m(1,1)")
+    marks = "document.querySelector('.spacetime').diagram.marks"
+    assert browser.evaluate(marks) == [{"node": 2, "early": 4 * MS, "late": 9 * MS}]
+    assert "✗ where causal order broke: 1" in browser.text(".note")
+    sentence = "node 2 delivered m(1,1) before m(0,1), but m(0,1) happened before m(1,1)"
+    assert f"✗ {sentence}" in browser.text(".about")
+    assert browser.problems == []
+
+
+def test_the_slowest_messages_have_the_same_parts(tmp_path: Path) -> None:
+    table = slowest_messages(results.load(write_run(tmp_path / "run")))
+    assert '<a href="#m(0,1)@2">m(0,1)</a>' in table
+    cells = "".join(
+        f'<td class="n">{cell}</td>' for cell in ("2", "6.000000", "1.000000", "5.000000")
+    )
+    assert f'<a href="#m(1,1)@2">m(1,1)</a></th>{cells}' in table
+    assert "retransmission" not in table
+
+
+def test_a_name_that_is_a_script_does_nothing(browser: Browser, tmp_path: Path) -> None:
+    script = "<script>window.hurt = 1</script><img src=x onerror='window.hurt = 1'>"
+    why = [f"node 2 delivered {script}"]
+    run = write_run(tmp_path / "run", BROKEN, verdict="invalid", why=why, engine=script)
+    manifest = json.loads((run / "manifest.json").read_text())
+    manifest |= {
+        "versions": {script: script},
+        "command": ["testbed", script],
+        "counters": {script: 1},
+    }
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    page = page_of(run, script)
+    browser.open(page, f"#{script}")
+    assert browser.evaluate("window.hurt") is None
+    assert {url for url in browser.requests if not url.startswith("data:")} == {
+        url for url in browser.requests if url.startswith(page.as_uri())
+    }
