@@ -59,3 +59,30 @@ function clipped(width, x0, y0, x1, y1) {
   const left = Math.max(x0, low), right = Math.min(x1, high);
   return [left, y0 + (left - x0) * slope, right, y1 + (right - x1) * slope];
 }
+
+/* How dense events are on each process's line: a column of pixels for each step of time. */
+function drawDensity(diagram, ranges, dim) {
+  const { history, scale } = diagram;
+  const width = Math.ceil(diagram.width * scale), height = Math.ceil(diagram.plotHeight * scale);
+  const counts = new Uint16Array(width), image = new ImageData(width, height);
+  const pixels = new Uint32Array(image.data.buffer);
+  const thick = Math.max(1, Math.round(Math.min(8, diagram.rowHeight * 0.6) * scale));
+  const perTime = (diagram.width - GUTTER - 8) / (diagram.until - diagram.from) * scale, left = GUTTER * scale;
+  for (const [p, start, end] of ranges) {
+    const top = Math.round((diagram.y(p) - AXIS) * scale - thick / 2);
+    if (top < 0 || top + thick > height) continue;
+    counts.fill(0);
+    for (let e = start; e < end; e++) counts[Math.round(left + (history.at[e] - diagram.from) * perTime)]++;
+    for (let x = 0; x < width; x++) {
+      if (!counts[x]) continue;
+      const alpha = Math.min(220, 70 + 30 * counts[x]) * (dim ? 0.4 : 1);
+      const colour = (alpha << 24) | diagram.colours.dense;
+      for (let y = top; y < top + thick; y++) pixels[y * width + x] = colour;
+    }
+  }
+  diagram.layer ??= document.createElement("canvas");
+  diagram.layer.width = width;
+  diagram.layer.height = height;
+  diagram.layer.getContext("2d").putImageData(image, 0, 0);
+  diagram.context.drawImage(diagram.layer, 0, AXIS, width / scale, height / scale);
+}

@@ -275,7 +275,7 @@ class Diagram {
       ranges.push([p, start, end]);
       count += end - start;
     }
-    if (count > MARKS || this.rowHeight < 5) return this.drawDensity(ranges, dim);
+    if (count > MARKS || this.rowHeight < 5) return drawDensity(this, ranges, dim);
     context.globalAlpha = dim ? 0.3 : 1;
     for (const [p, start, end] of ranges) {
       const y = this.y(p), tick = Math.min(5, this.rowHeight * 0.3);
@@ -287,32 +287,6 @@ class Diagram {
       }
     }
     context.globalAlpha = 1;
-  }
-
-  drawDensity(ranges, dim) {
-    const { history, scale } = this;
-    const width = Math.ceil(this.width * scale), height = Math.ceil(this.plotHeight * scale);
-    const counts = new Uint16Array(width), image = new ImageData(width, height);
-    const pixels = new Uint32Array(image.data.buffer);
-    const thick = Math.max(1, Math.round(Math.min(8, this.rowHeight * 0.6) * scale));
-    const perTime = (this.width - GUTTER - 8) / (this.until - this.from) * scale, left = GUTTER * scale;
-    for (const [p, start, end] of ranges) {
-      const top = Math.round((this.y(p) - AXIS) * scale - thick / 2);
-      if (top < 0 || top + thick > height) continue;
-      counts.fill(0);
-      for (let e = start; e < end; e++) counts[Math.round(left + (history.at[e] - this.from) * perTime)]++;
-      for (let x = 0; x < width; x++) {
-        if (!counts[x]) continue;
-        const alpha = Math.min(220, 70 + 30 * counts[x]) * (dim ? 0.4 : 1);
-        const colour = (alpha << 24) | this.colours.dense;
-        for (let y = top; y < top + thick; y++) pixels[y * width + x] = colour;
-      }
-    }
-    this.layer ??= document.createElement("canvas");
-    this.layer.width = width;
-    this.layer.height = height;
-    this.layer.getContext("2d").putImageData(image, 0, 0);
-    this.context.drawImage(this.layer, 0, AXIS, width / scale, height / scale);
   }
 
   /* A message with all its arrows, and those through which something happened before it. */
