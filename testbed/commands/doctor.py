@@ -50,6 +50,8 @@ def command(options: argparse.Namespace) -> int:
     else:
         out = console()
         table = new_table(["", "", "serves", "how to fix it"])
+        for column in table.columns:
+            column.overflow = "fold"  # a command that is cut cannot be copied
         for ability in found:
             mark = "[green]✓[/]" if ability.ok else "[red]✗[/]"
             remedy = "" if ability.ok else escape(ability.remedy)

@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
-from shutil import which
+from shutil import make_archive, which
 
 import pytest
 
@@ -108,6 +108,24 @@ def test_on_ubuntu_what_the_archive_lacks_is_named_and_the_rest_installed(
         " mininet openvswitch-switch python3-openvswitch libpcap0.8 iputils-ping "
         "default-jre-headless tshark shellcheck python3-wheel"
     )
+
+
+@pytest.mark.parametrize("packed", [True, False], ids=["tarball", "tree"])
+def test_a_kernel_source_of_another_release_is_refused(packed: bool, tmp_path: Path) -> None:
+    tree = tmp_path / "linux-6.8"
+    (tree / "init").mkdir(parents=True)
+    (tree / "Makefile").write_text("VERSION = 6\nPATCHLEVEL = 8\nSUBLEVEL = 12\n")
+    (tree / "init" / "Makefile").write_text("VERSION = 7\n")
+    source = Path(make_archive(str(tree), "gztar", tmp_path, tree.name)) if packed else tree
+    done = subprocess.run(
+        [ROOT / "scripts" / "kernel", "--source", source],
+        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    assert f"{source} is Linux 6.8.12; the patches are for 7.2 6.12." in done.stderr
 
 
 def test_another_system_is_told_what_to_do(setup: Setup) -> None:
