@@ -24,6 +24,7 @@ COMMANDS = {
     "explore": "try everything that can happen in a small system",
     "fuzz": "try protocols on random networks with random faults",
     "grade": "grade what students handed in for a lab",
+    "live": "step through a run in the browser, and interfere with it",
     "topology": "draw an experiment's network and print its figures",
     "protocols": "list the protocols and their settings",
     "new": "write the start of a protocol of your own",

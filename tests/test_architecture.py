@@ -34,7 +34,7 @@ ROOMS = (
     ("engines",),
     ("run",),
     ("spark",),
-    ("explore", "fuzz", "digest", "sweep", "export"),
+    ("explore", "fuzz", "digest", "sweep", "export", "live"),
     ("report",),
     ("grade",),
     ("commands",),

@@ -11,6 +11,7 @@ FILE_LINES, FUNCTION_LINES = 400, 50
 LOOSE = {"__init__", "__main__", "cli", "errors", "figures", "progress", "run"}
 # Names that something else calls, and what that is.
 CALLED = {
+    "http.server": "server_version do_GET do_POST log_message",
     "Mininet": "sendCmd popen _popen setup dpctl updateIP makeIntfPair "
     "preloop initReadline emptyline",
     "Ryu": "OFP_VERSIONS switch_comes_or_goes port_changes rules_are_in_place switch_refuses",

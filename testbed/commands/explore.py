@@ -1,8 +1,10 @@
 """``testbed explore``: try everything that can happen in a small system."""
 
 import argparse
+from pathlib import Path
 from typing import Any
 
+import tomli_w
 from rich.console import Console
 from rich.markup import escape
 
@@ -10,9 +12,10 @@ from testbed.commands.terminal import console, print_json, progress_bar
 from testbed.errors import UserError
 from testbed.explore import LIMIT, CounterExample, Exploration, explore
 from testbed.explore.diagram import Diagram
+from testbed.explore.experiment import document
 from testbed.explore.recorder import Act
-from testbed.plugins import find_protocol
-from testbed.protocols import PROTOCOLS
+from testbed.plugins import find_protocol, reference
+from testbed.protocols import PROTOCOLS, Protocol
 from testbed.protocols.broken import BROKEN
 
 STATUS = {"valid": 0, "invalid": 1, "unknown": 2}
@@ -57,6 +60,12 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--limit", type=int, default=LIMIT, help=f"states to visit at most (default: {LIMIT:,})"
     )
+    parser.add_argument(
+        "--save",
+        type=Path,
+        metavar="FILE",
+        help="write a counter-example as an experiment file, for `testbed run` and `testbed live`",
+    )
     parser.add_argument("--json", action="store_true", help="print what was found as JSON")
     parser.set_defaults(command=command)
 
@@ -87,7 +96,26 @@ def command(options: argparse.Namespace) -> int:
         print_json(to_json(result))
     else:
         show(result, console())
+    if options.save and result.counter_example:
+        save(result, protocol, options.save)
+        if not options.json:
+            print(f"saved: testbed live {options.save} steps through it, testbed run repeats it")
     return STATUS[result.verdict]
+
+
+def save(result: Exploration, protocol: type[Protocol], file: Path) -> None:
+    """Write the counter-example as an experiment, once it has gone wrong in the simulator too."""
+    from testbed.live.session import Session
+
+    content = document(result, protocol, reference(protocol))
+    try:
+        with file.open("x", encoding="utf-8") as opened:
+            opened.write(tomli_w.dumps(content))
+    except FileExistsError:
+        raise UserError(f"{file} exists already; --save takes a new name") from None
+    if Session(file).run(0, [])["verdict"] != "invalid":
+        file.unlink()
+        raise UserError(f"{file} is not written: at its own pace the protocol does nothing wrong")
 
 
 def show(result: Exploration, out: Console) -> None:

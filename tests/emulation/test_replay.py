@@ -18,3 +18,16 @@ def test_a_counter_example_is_repeated(protocol: str, tmp_path: Path, testbed: C
     file = write_example(example, tmp_path)
     arguments = ["--engine", "virtual", "--no-digest", "--runs", str(tmp_path / "runs")]
     assert example.trial.sentence in testbed("run", file, *arguments, status=1).out
+
+
+def test_what_explore_found_is_repeated(tmp_path: Path, testbed: CommandLine) -> None:
+    file = tmp_path / "explored.toml"
+    testbed("explore", "--protocol", "broken-late-update", "--save", file, status=1)
+    arguments = ["--no-digest", "--runs", str(tmp_path / "runs")]
+    emulated, simulated = (
+        testbed("run", file, "--engine", engine, *arguments, status=1).out
+        for engine in ("virtual", "simulate")
+    )
+    wrong = [line for line in simulated.splitlines() if "happened before" in line]
+    assert wrong
+    assert wrong == [line for line in emulated.splitlines() if "happened before" in line]

@@ -81,13 +81,21 @@ class Browser:
 
     def open(self, file: Path, fragment: str = "") -> None:
         """Load a file and wait until its diagrams are drawn."""
+        self.visit(file.resolve().as_uri() + fragment)
+
+    def visit(self, address: str) -> None:
+        """Load a page and wait until it says that it is ready."""
         self.problems.clear()
         self.requests.clear()
         self._call("Page.navigate", url="about:blank")
-        self._call("Page.navigate", url=file.resolve().as_uri() + fragment)
+        self._call("Page.navigate", url=address)
+        self.wait_for("document.documentElement?.dataset.ready === 'yes'")
+
+    def wait_for(self, condition: str) -> None:
+        """Wait until an expression is true in the page."""
         deadline = time.monotonic() + PATIENCE_S
-        while not self.evaluate("document.documentElement?.dataset.ready === 'yes'"):
-            assert time.monotonic() < deadline, f"{file} did not get ready: {self.problems}"
+        while not self.evaluate(condition):
+            assert time.monotonic() < deadline, f"{condition}: still not; {self.problems}"
             time.sleep(0.02)
 
     def evaluate(self, expression: str) -> Any:

@@ -80,7 +80,7 @@ class Simulation:
         self.network.inspect = EncodingCheck(self.nodes[0].protocol).sample
         self.network.receivers = [node.receive for node in self.nodes]
         self.expected = 0  # deliveries
-        self.faults = SimulatedFaults(self) if scenario.experiment.faults else None
+        self.faults = self.fault_injection()
         self._schedule()
 
     def node(self, me: int, incarnation: int = 0) -> Node:
@@ -94,6 +94,10 @@ class Simulation:
             self.scenario.network.groups,
             self.scenario.clock_rates,
         )
+
+    def fault_injection(self) -> SimulatedFaults | None:
+        """What does the faults of the scenario, if it has any."""
+        return SimulatedFaults(self) if self.scenario.experiment.faults else None
 
     def run(self, progress: Progress) -> None:
         """Run until nothing is under way and nobody sends any more."""
