@@ -33,7 +33,7 @@ def described(lab: Path) -> dict[str, Any]:
 def solutions(lab: Path) -> Iterator[Path]:
     suffix = Path(described(lab)["submission"]).suffix
     yield lab / "teacher" / f"reference{suffix}"
-    yield from sorted((lab / "teacher" / "wrong").iterdir())
+    yield from sorted((lab / "teacher" / "wrong").glob(f"*{suffix}"))
 
 
 @each_lab
