@@ -53,7 +53,8 @@ def route(graph: "nx.Graph[int]", start: int, end: int) -> list[int]:
 def time_of(graph: "nx.Graph[int]", way: list[int]) -> float:
     """How long a ping takes on its way, in milliseconds."""
     links = [graph.edges[link] for link in pairwise(way)]
-    return sum(link["delay_ns"] / 1e6 + PING_BITS / link["bandwidth_bps"] * 1e3 for link in links)
+    times = (link["delay_ns"] / 1e6 + 1e3 * PING_BITS / link["bandwidth_bps"] for link in links)
+    return float(sum(times))
 
 
 def packets(file: Path) -> Any:
