@@ -128,7 +128,7 @@ class Clusters(Protocol):
         for c, part in enumerate(self.parts):
             yield from self.within(c, part.start(now))
         for c in sorted(self.inside):
-            yield Note("interest", {"cluster": c, "interested": True})
+            yield Note("interest", {"cluster": c, "interested": True, "begins": True})
         yield from self.follow(now)
 
     def follow(self, now: int) -> Effects:

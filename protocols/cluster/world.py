@@ -25,7 +25,7 @@ class World(NamedTuple):
     def position(self, process: int, now: int) -> float:
         """Where a process stands; region c reaches from c to c+1."""
         way = self.speed * now / NS_PER_S
-        start = process * self.regions / self.processes
+        start = (process + 0.5) * self.regions / self.processes
         return (start - way if process % 2 else start + way) % self.regions
 
     def seen_by(self, process: int, now: int) -> frozenset[int]:
@@ -49,4 +49,4 @@ class World(NamedTuple):
         at = self.position(process, now)
         borders = [c + side for c in range(self.regions) for side in (-self.near, self.near)]
         ways = [(at - b if process % 2 else b - at) % self.regions for b in borders]
-        return int(min(way or self.regions for way in ways) / self.speed * NS_PER_S) + 1
+        return int(min(ways) / self.speed * NS_PER_S) + 1

@@ -27,6 +27,7 @@ class _Stay(NamedTuple):
     t: int
     start: int
     end: int
+    begins: bool
 
 
 def by_cluster(logs: Logs) -> dict[int, Logs]:
@@ -53,7 +54,7 @@ def _logs_of(logs: Logs, cluster: int, mine: NDArray[np.bool_]) -> Logs:
     for node, wishes in logs.wishes.items():
         some.wishes[node] += [wish for wish in wishes if wish[1] in ("crash", "restart")]
     for process, log in some.of.items():
-        came = [(m.t, "join" if m.interested else "leave") for m in log.moves if m.t]
+        came = [(m.t, "join" if m.interested else "leave") for m in log.moves if not m.begins]
         some.wishes[logs.node(process)] += came
     for wishes in some.wishes.values():
         wishes.sort(key=lambda wish: wish[0])
@@ -85,7 +86,7 @@ def _stays(log: NodeLog) -> Iterator[_Stay]:
     for move, after in pairwise(moves):
         if move is not None and move.interested:
             end = len(log.events) if after is None else after.position
-            yield _Stay(move.t, move.position, end)
+            yield _Stay(move.t, move.position, end, move.begins)
 
 
 def _destinations(logs: Logs, mine: NDArray[np.bool_]) -> dict[int, list[int]]:
@@ -103,7 +104,7 @@ def _destinations(logs: Logs, mine: NDArray[np.bool_]) -> dict[int, list[int]]:
         if not stays:
             continue
         due[(rest := events[stays[0].start :])[rest >= 0]] = True
-        for _, start, end in stays:
+        for _, start, end, _ in stays:
             known = np.where(events < 0, ~events, events)[start:end]
             if known.size:
                 due |= (sent_at >= times[start]) & (sent_at <= sent_at[known].max())
@@ -118,7 +119,7 @@ def waits(logs: Logs) -> list[int]:
         log.times[stay.start] - stay.t
         for log in logs.of.values()
         for stay in _stays(log)
-        if stay.t and stay.start < stay.end
+        if not stay.begins and stay.start < stay.end
     ]
 
 

@@ -67,6 +67,7 @@ class Move(NamedTuple):
     position: int
     cluster: int
     interested: bool
+    begins: bool  # as a process that was so from its start on
 
 
 class NodeLog:
@@ -152,8 +153,8 @@ class Logs:
                 self.clusters[number] = integer(line["cluster"])
             elif event == "interest":
                 cluster, interested = integer(line["cluster"]), bool(line["interested"])
-                move = Move(integer(line["t"]), len(log.events), cluster, interested)
-                log.moves.append(move)
+                when = integer(line["t"]), len(log.events)
+                log.moves.append(Move(*when, cluster, interested, bool(line.get("begins"))))
             elif event == "leave":
                 log.away = True
             elif event == "join" and log.away:

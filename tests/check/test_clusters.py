@@ -22,7 +22,8 @@ def got(source: int, seq: int, t: int) -> Event:
 
 
 def sees(cluster: int, t: int = 0, interested: bool = True) -> Event:
-    return Event("interest", t=t, facts={"cluster": cluster, "interested": interested})
+    facts = {"cluster": cluster, "interested": interested, "begins": not t}
+    return Event("interest", t=t, facts=facts)
 
 
 def judged(*logs: list[Event]) -> Verdict:

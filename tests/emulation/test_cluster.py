@@ -74,3 +74,20 @@ def test_gossip_as_in_the_simulator_and_a_killed_and_a_lonely_coordinator(tmp_pa
     claims = {node: lines(harmed.path, node, "tickets")[0] for node in (0, HEIR)}
     lasts = {node: (claim["until"] - claim["t"]) / NS_PER_MS for node, claim in claims.items()}
     assert 200 < lasts[0] <= 220 < 230 < lasts[HEIR] <= 220 / 0.9 + 1e-3  # its clock is slow
+
+
+def test_interest_moves_from_cluster_to_cluster_as_in_the_simulator(tmp_path: Path) -> None:
+    document = read_document(FILE.with_name("clusters.toml"))
+    document |= {"engine": "virtual", "fault": []}
+    document["protocol"] |= {"clusters": 2, "coordinators": 2, "tickets": 6, "speed": 1.0}
+    document["topology"]["nodes"] = 8
+    document["workload"] |= {"duration_ms": 800.0, "settle_ms": 200.0}
+    done, simulated = emulated(parse(document, FILE)[0], tmp_path, "nodes")
+    assert set(done.verdict.parts) == {0, 1}
+    assert done.verdict.count("loss") < 0.05 * done.verdict.due
+    for node in range(8):
+        here, there = (lines(each.path, node, "interest") for each in (done, simulated))
+        assert len(there) > 2
+        for one, other in zip(here, there, strict=False):  # which settles for longer
+            assert abs(one.pop("t") - other.pop("t")) < NS_PER_MS
+            assert one == other

@@ -22,14 +22,16 @@ def document(**changes: Any) -> dict[str, Any]:
 
 
 def test_who_sees_what_in_a_world_of_four_regions() -> None:
-    world = World(8, 4, near=0.25, speed=1.0)
-    assert [world.position(p, 0) for p in range(4)] == [0, 0.5, 1, 1.5]
-    assert world.seen_by(0, 0) == {0, 3}  # it stands on the border
-    assert world.seen_by(1, 0) == {0}
-    assert world.position(0, NS_PER_S // 2) == pytest.approx(0.5)
-    assert world.position(1, NS_PER_S) == pytest.approx(3.5)  # the other way round
-    assert world.watchers(0, 0) == {0, 1, 2}
-    assert world.crossing(1, 0) == pytest.approx(0.25 * NS_PER_S, rel=1e-6)
+    world = World(4, 4, near=0.3, speed=1.0)
+    assert [world.position(p, 0) for p in range(4)] == [0.5, 1.5, 2.5, 3.5]
+    assert world.seen_by(1, 0) == {1}
+    assert world.seen_by(1, NS_PER_S // 3) == {0, 1}  # it comes near the border
+    assert world.position(0, NS_PER_S) == pytest.approx(1.5)
+    assert world.position(1, 2 * NS_PER_S) == pytest.approx(3.5)  # the other way round
+    assert world.watchers(0, 0) == {0}
+    assert world.watchers(0, NS_PER_S // 3) == {0, 1}
+    assert world.crossing(1, 0) == pytest.approx(0.2 * NS_PER_S, rel=1e-6)
+    assert World(4, 4, near=0.5, speed=1.0).crossing(1, 0) == 1  # it stands on the edge
     assert world._replace(speed=0).crossing(1, 0) is None
     assert World(5, 1, 0, 3.0).watchers(0, 77) == set(range(5))
 
@@ -102,7 +104,7 @@ def test_who_crashes_or_leaves_comes_back_to_what_it_sees_then(tmp_path: Path) -
         ({"members": 3}, "members is 0"),
         ({"clusters": 21}, "21 clusters of 20 processes"),
         ({"management": "none"}, "management is not none"),
-        ({"coordinators": 9}, "9 coordinators among 8 processes"),
+        ({"coordinators": 9}, "9 coordinators among 7 processes"),
     ],
 )
 def test_what_does_not_fit_is_refused(wrong: dict[str, Any], told: str) -> None:
