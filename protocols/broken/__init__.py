@@ -17,6 +17,7 @@ from ..base import Protocol
 from .cluster import TooLate, Unsorted
 from .daisy import (
     Absentminded,
+    Deserting,
     Dismissive,
     EmptyHanded,
     Hospitable,
@@ -81,6 +82,7 @@ BROKEN: dict[str, type[Protocol]] = {
         Reassured,
         Dismissive,
         Absentminded,
+        Deserting,
     )
 }
 

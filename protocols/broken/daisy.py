@@ -204,6 +204,19 @@ class Absentminded(Daisy):
             self.local.kept.history = {}
 
 
+class Deserting(Daisy):
+    """Leaves a group of servers, itself or as its group is merged, although it is needed there.
+
+    Broken rule: it may be the only one that has a message, which another has yet to fetch.
+    """
+
+    name: ClassVar[str] = "broken-deserting"
+
+    @override
+    def is_needed_above(self) -> bool:
+        return False
+
+
 class _Dismissive(Succession):
     @override
     def admitted_elsewhere(self, states: Iterable[Flushed]) -> Iterator[Member]:

@@ -201,6 +201,8 @@ class ViewChange:
             seen[stream_of(name)] = max(seen.get(stream_of(name), -1), name.seq)
         stay, left = proposal.target, next.left()
         reshape = None if union or stay != view.members else self.reshape
+        if reshape is not None and reshape.contacts and group.is_needed_elsewhere():
+            reshape = None
         if reshape is not None and not reshape.contacts:
             stay = tuple(m for m in stay if m not in reshape.members)
             left |= reshape.roster
