@@ -1,11 +1,13 @@
 /* The space-time diagram: a line for each process, time to the right, an arrow for each message.
-   Whatever is in view is drawn anew each frame; where there is too much, a sample of it. */
+   Whatever is in view is drawn anew each frame; where there is too much, a sample of it. The sample is
+   smaller while one moves about and frames come too slowly, and whole again as soon as one rests. */
 "use strict";
 
 const COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"];
 const DASHES = [[], [7, 3], [2, 2], [9, 2, 2, 2], [4, 4]];
 const ARROWS = 1600, HEADS = 800, DASHED = 300, MARKS = 5000, NAMES = 40;
 const GUTTER = 46, AXIS = 26, PICK = 7;
+const SLOW = 26, QUICK = 18, REST = 250, LEAST = 0.05; // milliseconds from frame to frame, and a share
 
 class Diagram {
   constructor(root, history) {
@@ -17,6 +19,8 @@ class Diagram {
     this.drawn = [];
     this.hovered = this.pinned = null;
     this.pasts = new Map();
+    this.share = this.moving = 1;
+    this.drawnAt = -Infinity;
     this.marks = history.violations.map((found) => placed(history, found)).filter((mark) => mark);
     const scheme = matchMedia("(prefers-color-scheme: dark)");
     this.colours = palette();
@@ -116,10 +120,22 @@ class Diagram {
     this.frame ??= requestAnimationFrame(() => this.draw());
   }
 
+  /* How much to draw: less if frames follow each other too slowly, all when one rests. */
+  pace() {
+    const now = performance.now(), gap = now - this.drawnAt;
+    this.drawnAt = now;
+    clearTimeout(this.resting);
+    if (gap > REST) { this.share = 1; return; }
+    this.moving = Math.max(LEAST, Math.min(1, this.moving * (gap > SLOW ? 0.6 : gap < QUICK ? 1.2 : 1)));
+    this.share = this.moving;
+    if (this.share < 1) this.resting = setTimeout(() => { this.drawnAt = -Infinity; this.draw(); }, REST);
+  }
+
   draw() {
     if (this.frame) cancelAnimationFrame(this.frame);
     this.frame = undefined;
     if (!this.width) return;
+    this.pace();
     this.rowHeight = Math.max(this.rowHeight, this.fitted);
     const { context, history } = this;
     context.setTransform(this.scale, 0, 0, this.scale, 0, 0);
@@ -191,7 +207,7 @@ class Diagram {
     }
     // Steps keep the same arrows in the sample while one pans and zooms.
     let share = 0x10000;
-    while ((total * share) / 0x10000 > ARROWS) share *= 0.7;
+    while ((total * share) / 0x10000 > ARROWS * this.share) share *= 0.7;
     this.drawn = [];
     for (let i = 0; i < total; i++) {
       if (scatter(inView[i]) < share) this.drawn.push(inView[i]);
@@ -275,7 +291,7 @@ class Diagram {
       ranges.push([p, start, end]);
       count += end - start;
     }
-    if (count > MARKS || this.rowHeight < 5) return drawDensity(this, ranges, dim);
+    if (count > MARKS * this.share || this.rowHeight < 5) return drawDensity(this, ranges, dim);
     context.globalAlpha = dim ? 0.3 : 1;
     for (const [p, start, end] of ranges) {
       const y = this.y(p), tick = Math.min(5, this.rowHeight * 0.3);

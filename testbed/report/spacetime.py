@@ -16,7 +16,7 @@ from testbed.runs.results import Results
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-EVENTS = 200_000  # the most events of a run that a page holds
+EVENTS = 1_000_000  # the most events of a run that a page holds
 KINDS = ("send", "hold", "deliver")
 NONE = 0xFFFFFFFF  # in a column of messages: none
 
