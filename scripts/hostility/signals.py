@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,15 +28,29 @@ FILES = {
     "larger.toml": LARGER,
     "sweep.toml": LARGER | {"seed": [1, 2, 3, 4]},
 }
-COMMANDS = {  # what is interrupted
-    "simulate": "run larger.toml --no-digest",
-    "virtual": "run small.toml --engine virtual --no-digest",
-    "sweep": "sweep sweep.toml",
-    "digest": "digest runs/small/latest",
-    "fuzz": "fuzz --protocol overlay --seeds 200",
+ROOT = Path(__file__).parents[2]
+LAB = ROOT / "scripts" / "labs" / "02-fifo"
+TESTBED = (sys.executable, "-m", "testbed")
+SETUP = ("checkout/scripts/setup",)
+COMMANDS: dict[str, tuple[object, ...]] = {  # what is interrupted
+    "simulate": (*TESTBED, "run", "larger.toml", "--no-digest"),
+    "virtual": (*TESTBED, "run", "small.toml", "--engine", "virtual", "--no-digest"),
+    "sweep": (*TESTBED, "sweep", "sweep.toml"),
+    "digest": (*TESTBED, "digest", "runs/small/latest"),
+    "fuzz": (*TESTBED, "fuzz", "--protocol", "overlay", "--seeds", "200"),
+    "grade": (*TESTBED, "grade", LAB, "anna.py", "ben.py"),
+    "setup": SETUP,
 }
-PREPARED = {"digest": "run small.toml --no-digest"}
-RESUMED = ("sweep", "digest")  # what can be called again, and then succeeds
+PREPARED: dict[str, tuple[object, ...]] = {
+    "digest": (*TESTBED, "run", "small.toml", "--no-digest"),
+    "setup": ("git", "clone", "-q", ROOT, "checkout"),
+}
+RESUMED: dict[str, tuple[object, ...]] = {  # what can be called again, and then succeeds
+    "sweep": COMMANDS["sweep"],
+    "digest": COMMANDS["digest"],
+    "grade": (*COMMANDS["grade"], "--resume"),
+    "setup": SETUP,
+}
 
 
 @dataclass(frozen=True)
@@ -80,6 +94,8 @@ class Range:
             (place / "tmp").mkdir()
             for file, document in FILES.items():
                 (place / file).write_text(tomli_w.dumps(document))
+            for student in ("anna.py", "ben.py"):
+                shutil.copy(LAB / "teacher" / "reference.py", place / student)
             if name in PREPARED:
                 _started(PREPARED[name], place).wait(PATIENCE_S)
             process = _started(COMMANDS[name], place)
@@ -88,15 +104,15 @@ class Range:
                 process.send_signal(number)
             wrong = _ended(process, number) or _left(process.pid, place, number) or _states(place)
             if not wrong and number is not None and name in RESUMED:
-                again = _started(COMMANDS[name], place)
+                again = _started(RESUMED[name], place)
                 wrong = _ended(again, None)
             return wrong
 
 
-def _started(words: str, place: Path) -> subprocess.Popen[bytes]:
+def _started(words: Sequence[object], place: Path) -> subprocess.Popen[bytes]:
     with (place / "said").open("wb") as said:
         return subprocess.Popen(
-            [sys.executable, "-m", "testbed", *words.split()],
+            [str(word) for word in words],
             cwd=place,
             env=os.environ | {"TMPDIR": str(place / "tmp")},
             stdin=subprocess.DEVNULL,

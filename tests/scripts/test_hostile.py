@@ -8,7 +8,7 @@ import pytest
 from scripts.hostility import __main__ as command
 from scripts.hostility.cases import Bench, Case, Outcome, read_corpus
 from scripts.hostility.files import try_files
-from scripts.hostility.signals import COMMANDS, SIGNALS, Range, Shot, shots
+from scripts.hostility.signals import COMMANDS, SIGNALS, TESTBED, Range, Shot, shots
 from testbed.spark.session import is_news
 
 CORPUS = read_corpus()
@@ -97,7 +97,7 @@ def test_spark_shows_no_traceback_of_a_signal(caplog: pytest.LogCaptureFixture) 
 
 def test_what_a_signal_leaves_behind_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scripts.hostility.signals._states", lambda place: "a run lives on")
-    monkeypatch.setitem(COMMANDS, "simulate", "run small.toml --no-digest")
+    monkeypatch.setitem(COMMANDS, "simulate", (*TESTBED, "run", "small.toml", "--no-digest"))
     told = Range().fire(Shot("simulate", SIGNALS[0], 0.5))
     assert told == "without a signal: a run lives on"
 
