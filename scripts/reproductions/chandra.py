@@ -13,7 +13,10 @@ What the paper leaves open, and what is assumed here:
   agreement is no evidence of what the authors counted.
 - "The number of entries in the log" of KS'. With Fig. 2, one clock for each flag of its array, as
   protocols/ks_prime.py sends it; with 2 + |Dests|, one for each entry and one for each destination.
-- Processes take no turns of 500 ms: every event happens at its own time.
+- Processes take turns of 500 ms (3.3), and a systemwide clock knows the current one. ``--clock turns``:
+  it goes on with every turn, so that a process plays only one slot of n. ``rounds``: all processes play
+  a slot, one after another, and then the clock goes on. ``events``: no turns; every event happens at
+  its own time, as in a real system.
 Both countings come from one run of KS, whose messages are the same as those of KS'.
 """
 
@@ -59,6 +62,8 @@ class Figure(NamedTuple):
 
 
 ALL = (1, 2, 3, 4)  # the settings of a figure
+CLOCKS = ("turns", "rounds", "events")
+SLOT_MS = 500.0
 SIZES = (10, 15, 20, 30, 40, 50, 60, 80, 100)
 FRACTIONS = (0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
 FAR, NEARER = (20, 50, 100, 400, 1500, 6000), (50, 100, 200, 400, 1000)
@@ -136,6 +141,7 @@ def add_options(parser: ArgumentParser) -> None:
     add("--figures", type=int, nargs="+", choices=FIGURES, default=[*FIGURES], metavar="N")
     add("--sizes", type=int, nargs="+", default=[*SIZES], metavar="N", help="of Fig. 3")
     add("--messages", type=int, default=30_000, help="of a run; a sixth is the warm-up")
+    add("--clock", choices=CLOCKS, default="turns", help="what turns the processes take (turns)")
     add("--runs-per-point", type=int, default=1, help="seeds to average over; the paper has 10")
 
 
@@ -153,7 +159,7 @@ def reproduce(options: Namespace) -> None:
         for name, percentage in percentages(rows).items():
             curves.setdefault((number, which, name), {})[x] = percentage
     print(
-        f"{options.messages:,} multicasts a run, the first sixth not counted; "
+        f"{options.messages:,} multicasts a run, the first sixth not counted; clock: {options.clock}; "
         f"runs a point: {options.runs_per_point}"
     )
     for number in numbers:
@@ -161,7 +167,7 @@ def reproduce(options: Namespace) -> None:
     for counting in COUNTINGS:
         title = f"What the paper says, counting {counting.ks}; {counting.ks_prime}"
         shared.show_claims(("Fig.", "", "paper"), CLAIMS, Counted(curves, counting), title)
-    print(f"figures: {draw_all(curves, options.runs / 'chandra')}")
+    print(f"figures: {draw_all(curves, options.runs / 'chandra' / options.clock)}")
 
 
 def values(number: int, which: int, options: Namespace) -> tuple[float, ...]:
@@ -174,6 +180,8 @@ def document(number: int, which: int, x: float, options: Namespace) -> dict[str,
     figure, base = FIGURES[number], read_document(FILE)
     setting = figure.settings[which - 1]
     topology = {**base["topology"], "nodes": setting.nodes, "mean_ms": setting.mtt}
+    if options.clock != "events":
+        topology |= {"turn_ms": SLOT_MS, "clock": options.clock}
     workload = {
         **base["workload"],
         "messages": options.messages,

@@ -17,6 +17,7 @@ from testbed.plugins.blame import make
 from testbed.protocols import PROTOCOLS, Place, Protocol
 from testbed.protocols.channel import Reliable
 from testbed.topologies import GROUPINGS
+from testbed.topologies.channels import ExponentialChannels
 from testbed.workloads import Sending
 
 MOST_MESSAGES = 2_000_000
@@ -54,6 +55,7 @@ class Scenario:
                     f"more than {MOST_MESSAGES:,} messages would be sent; fewer senders, a shorter "
                     "duration or a longer interval would do"
                 )
+            sends = _in_turns(experiment, sends)
             return cls(experiment, network, sends, experiment.workload.warm_at(sends))
 
     def fault_schedule(self) -> FaultSchedule:
@@ -102,6 +104,15 @@ class Scenario:
     def most_deliveries(self) -> int:
         """More deliveries than a run can have that comes to an end."""
         return self.experiment.workload.most_deliveries(self.sends, self.network.processes)
+
+
+def _in_turns(experiment: Experiment, sends: tuple[Sending, ...]) -> tuple[Sending, ...]:
+    """Where processes take turns, their applications go by clocks that run only in these."""
+    topology = experiment.topology
+    if not isinstance(topology, ExponentialChannels) or (turns := topology.turns) is None:
+        return sends
+    moved = (send._replace(at=turns.at(send.node, send.at)) for send in sends)
+    return tuple(sorted(moved, key=lambda send: send.at))
 
 
 def _check_fit(experiment: Experiment, network: Network) -> None:

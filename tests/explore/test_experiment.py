@@ -8,7 +8,13 @@ import pytest
 from testbed.live.session import Session
 from tests.command_line import CommandLine
 
-FOUND = ("broken-impatient", "broken-no-fifo", "broken-higher", "broken-newest", "broken-own-groups")
+FOUND = (
+    "broken-impatient",
+    "broken-no-fifo",
+    "broken-higher",
+    "broken-newest",
+    "broken-own-groups",
+)
 
 
 @pytest.mark.parametrize("protocol", FOUND)

@@ -4,7 +4,7 @@ The model of Chandra, Gambhire & Kshemkalyani 2004, section 3.2. A copy takes an
 its own. FIFO is enforced as the paper does: a copy that would overtake the one before it on its
 channel arrives a while after that one, in the paper a millisecond. A channel is a link without
 transmission time whose delay is drawn for each copy, so that all that is counted on links is counted
-here.
+here. Where processes take turns, a copy that has arrived waits for its receiver's.
 """
 
 import random
@@ -47,19 +47,32 @@ class Channels(SimulatedNetwork):
         self.scheduler = Scheduler(list(self.links.values()), self._arrive, rng)
         self._hops = {ends: Hop(link, (), True, ends[1]) for ends, link in self.links.items()}
         self._last_arrival = dict.fromkeys(self.links, 0)  # the paper's LM
+        self._last_receipt = dict.fromkeys(self.links, 0)
+        self.turns, self.by_rounds = model.turns, model.clock == "rounds"
 
     def unicast(self, sender: int, peers: tuple[int, ...], message: Message) -> None:
         """A copy for each peer, not to overtake the one before."""
         now = self.scheduler.now
+        clock = self.turns.own(now) if self.turns and self.by_rounds else now
         (packet,) = self._cut(sender, message, len(peers))
         for peer in peers:
             channel = sender, peer
             hop, last = self._hops[channel], self._last_arrival[channel]
-            arrival = now + round(self.mean * self.rng.expovariate(1.0))
+            arrival = clock + round(self.mean * self.rng.expovariate(1.0))
             if arrival < last:
                 arrival = last + self.gap
             self._last_arrival[channel] = arrival
-            hop.link.delay = arrival - now
+            receipt = arrival if self.turns is None else self._in_turn(channel, arrival, now)
+            hop.link.delay = receipt - now
             self.scheduler.transmit(hop, packet, now)
 
     multicast = unicast  # the network has no trees: it copies
+
+    def _in_turn(self, channel: tuple[int, int], arrival: int, now: int) -> int:
+        """When the receiver has its turn, for what has arrived by the clock."""
+        assert self.turns is not None
+        _, receiver = channel
+        time = self.turns.at(receiver, arrival) if self.by_rounds else arrival
+        receipt = self.turns.next(receiver, max(now, time))
+        receipt = self._last_receipt[channel] = max(receipt, self._last_receipt[channel])
+        return receipt

@@ -1,5 +1,6 @@
 """Channels with exponential times: their mean, their order, and what is counted on them."""
 
+import json
 import random
 from collections import defaultdict
 from functools import partial
@@ -16,7 +17,7 @@ from testbed.errors import UserError
 from testbed.experiment import Experiment, build_network
 from testbed.protocols import Message
 from testbed.topologies import describe
-from testbed.topologies.channels import ExponentialChannels
+from testbed.topologies.channels import ExponentialChannels, Turns
 from tests.experiments import log_of, parsed, run
 
 MS = 1_000_000
@@ -25,8 +26,8 @@ MS = 1_000_000
 class Wire:
     """Channels whose receptions are written down by pair."""
 
-    def __init__(self, processes: int, mean_ms: float, **gap: float) -> None:
-        model = ExponentialChannels(processes, mean_ms, **gap)
+    def __init__(self, processes: int, mean_ms: float, **keys: Any) -> None:
+        model = ExponentialChannels(processes, mean_ms, **keys)
         self.channels = Channels(model, framing="bare", rng=random.Random(1))
         self.received: defaultdict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
         self.channels.receivers = [partial(self.receive, node) for node in range(processes)]
@@ -143,3 +144,41 @@ def test_values_out_of_range_are_named(key: str, value: float, words: str) -> No
     topology = {"model": "exponential-channels", "nodes": 12, "mean_ms": 30.0, key: value}
     with pytest.raises(UserError, match=words):
         experiment({"name": "ks"}, topology=topology)
+
+
+@pytest.mark.parametrize("clock", ["turns", "rounds"])
+def test_who_takes_turns_sends_and_receives_in_its_own(clock: str, tmp_path: Path) -> None:
+    document = {
+        "name": "turns",
+        "protocol": {"name": "ks"},
+        "topology": {
+            "model": "exponential-channels",
+            "nodes": 4,
+            "mean_ms": 50.0,
+            "turn_ms": 500.0,
+            "clock": clock,
+        },
+        "workload": {"model": "random-destinations", "messages": 300, "mean_interval_ms": 100.0},
+    }
+    done = run(parsed(document), tmp_path)
+    lines = [json.loads(line) for line in log_of(done).open()]
+    assert done.verdict.ok
+    assert len(lines) > 600
+    for event in lines:
+        turn, rest = divmod(event["t"], 500 * MS)
+        assert turn % 4 == event["node"]
+        if event["event"] != "send":  # what has arrived is taken first
+            assert rest <= MS
+    sends = [event["t"] % (500 * MS) for event in lines if event["event"] == "send"]
+    assert max(sends) > 400 * MS
+
+
+def test_by_the_clock_of_rounds_a_copy_can_arrive_in_the_slot_in_which_it_was_sent() -> None:
+    turns = Turns(3, 500)
+    assert [turns.at(1, own) for own in (0, 499, 500)] == [500, 999, 2000]
+    assert [turns.own(time) for time in (500, 999, 2000)] == [0, 499, 500]
+    assert turns.next(0, 100) // 500 == 3  # it has its turn, and has taken what was there
+    assert turns.next(1, 100) // 500 == 1
+    waiting = [turns.next(2, time) for time in range(1500, 2500, 100)]
+    assert waiting == sorted(waiting)
+    assert {time // 500 for time in waiting} == {5}
