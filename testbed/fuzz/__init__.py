@@ -20,7 +20,7 @@ import tomli_w
 from testbed.fuzz.campaign import Example, experiments, tried
 from testbed.fuzz.coverage import Coverage
 from testbed.fuzz.profiles import Origin, draw
-from testbed.fuzz.shrink import Shrinker
+from testbed.fuzz.shrink import TRIALS, Shrinker
 from testbed.fuzz.trial import COSTLY, Trial, attempt
 from testbed.plugins import find_protocol
 from testbed.plugins.source import source_of
@@ -131,11 +131,11 @@ def try_batch(batch: Batch) -> Tally:
     return tally
 
 
-def shrunk(protocol: str, origin: Origin) -> Example:
+def shrunk(protocol: str, origin: Origin, trials: int = TRIALS) -> Example:
     """The smallest experiment found that goes wrong like that of this origin."""
     for document, trial in experiments(find_protocol(protocol), origin):
         if trial.wrong is not None:
-            return tried(Shrinker(document, trial.wrong).shrink())
+            return tried(Shrinker(document, trial.wrong, trials).shrink())
     raise ValueError(f"seed {origin.seed} of {protocol} does not go wrong")
 
 

@@ -17,8 +17,11 @@ from testbed.errors import UserError
 from testbed.grade.inside.frames import FrameError, Frames
 
 ZYGOTE = Path(__file__).parent / "inside" / "zygote.py"
-WAIT_S = 60.0  # for one answer: a call that computes for long is ended before, by the cell itself
+WAIT_S = (
+    300.0  # for one answer; a call that computes or waits for long is ended before, by the cell
+)
 LONGEST_SENTENCE = 400
+MEDDLES = "it meddles with the pipe to the grader"
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{5,}")
 _HIDDEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 
@@ -56,9 +59,9 @@ class Cell:
         except TimeoutError:
             raise CellError(f"it does not answer within {WAIT_S:g} s", stuck=True) from None
         except (FrameError, OSError):
-            raise CellError(f"its process ended: {self._cause()}") from None
+            raise self._cause() from None
         if not isinstance(answer, list) or not answer:
-            raise CellError("it does not keep to the format")
+            raise CellError(MEDDLES)
         if answer[0] in ("failed", "stuck"):
             raise CellError(harmless(answer[-1]), stuck=answer[0] == "stuck")
         return answer
@@ -73,19 +76,27 @@ class Cell:
             "neither x86-64 nor ARM64"
         )
 
-    def _cause(self) -> str:
+    def _cause(self) -> CellError:
+        """Why it does not answer as it should: it has ended, or what it says makes no sense."""
         status, _ = self.end()
-        if os.WIFSIGNALED(status) and os.WTERMSIG(status) != signal.SIGKILL:
-            return f"signal {signal.Signals(os.WTERMSIG(status)).name}"
-        return "it used more than it may, or ended itself"
+        if os.WIFEXITED(status):
+            return CellError("it ends its process")
+        match what := signal.Signals(os.WTERMSIG(status)):
+            case signal.SIGKILL:  # it was there to be killed
+                return CellError(MEDDLES)
+            case signal.SIGPROF:
+                return CellError("a call does not come to an end", stuck=True)
+            case signal.SIGXCPU:
+                return CellError("it uses too much processor time", stuck=True)
+        return CellError(f"its process crashes ({what.name})")
 
     def end(self) -> tuple[int, float]:
         """Kill it; how it ended, and the processor time that it used in seconds."""
         if self._ended:
             return 0, 0.0
         self._ended = True
-        self._pipe.close()
         status, used = self._cells.request(["end", self._pid])
+        self._pipe.close()  # not before, or it might end by itself
         return int(status), float(used)
 
 

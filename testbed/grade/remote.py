@@ -22,7 +22,7 @@ from collections.abc import Hashable, Iterator
 from typing import Any, ClassVar, NamedTuple
 
 from testbed.errors import ProtocolError
-from testbed.grade.cells import Cell, CellError, Cells
+from testbed.grade.cells import MEDDLES, Cell, CellError, Cells
 from testbed.node.effects import MisuseError, misuse
 from testbed.plugins.limits import StuckError
 from testbed.protocols import (
@@ -45,7 +45,7 @@ from testbed.protocols import (
 from testbed.protocols.wire import CHECK, CHECK_AT, HEADER, decode_header, of_kind
 
 MEMORY_MB, EXPLORING_MEMORY_MB = 320, 512
-PROCESSOR_S, EXPLORING_PROCESSOR_S = 20, 120
+PROCESSOR_S, EXPLORING_PROCESSOR_S = 20, 60
 MOST_BYTES = 64 << 20  # that one run may hand to the network
 LONGEST_DELAY = 10**15  # of a timer, in nanoseconds
 
@@ -97,6 +97,8 @@ class Bench:
     def __init__(self, cells: Cells, file: str, text: str, taken: list[str]) -> None:
         self._cells, self._file, self._text, self._taken = cells, file, text, taken
         self.exploring = False
+        self.together = False  # all processes of a run in one cell: fast, where nothing is judged
+        self.stuck = ""  # how a call did not come to an end, if one did not
         self.used_s = 0.0  # processor time of cells that have ended
         self.said: dict[MessageId, Said] = {}
         self._bytes = 0
@@ -111,7 +113,7 @@ class Bench:
             name, facts = self._loaded(self._cell())[1:]
             return str(name), {str(key): bool(value) for key, value in dict(facts).items()}
         except (ValueError, TypeError):
-            raise CellError("it does not keep to the format") from None
+            raise CellError(MEDDLES) from None
         finally:
             self.clear()
 
@@ -126,7 +128,7 @@ class Bench:
         """The cell for a process; with the first process another run begins."""
         if place.me == 0 and place.incarnation == 0:
             self.clear()
-        if self.exploring and self._living:
+        if (self.exploring or self.together) and self._living:
             return self._living[0]
         cell = self._cell()
         self._loaded(cell)
@@ -159,7 +161,7 @@ class Bench:
 
     def _cell(self) -> Cell:
         how = (MEMORY_MB, PROCESSOR_S)
-        if self.exploring:
+        if self.exploring or self.together:
             how = (EXPLORING_MEMORY_MB, EXPLORING_PROCESSOR_S)
         cell = self._cells.cell(*how)
         self._living.append(cell)
@@ -271,10 +273,11 @@ def _effects(remote: Remote, *call: Any) -> Iterator[Effect]:
                 remote._state = int(answer[2])
         except CellError as error:
             if error.stuck:
+                remote.bench.stuck = str(error)
                 raise StuckError(str(error)) from None
             raise MisuseError(str(error)) from None
         except (WireError, ValueError, TypeError, IndexError, KeyError, AttributeError):
-            raise MisuseError("it does not keep to the format of effects") from None
+            raise MisuseError(MEDDLES) from None
         for effect in effects:
             if wrong := misuse(effect, remote.me, remote.place.processes):
                 raise MisuseError(wrong)

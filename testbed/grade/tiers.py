@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ from testbed.errors import ProtocolError, UserError
 from testbed.experiment import load
 from testbed.explore import explore
 from testbed.explore.diagram import Diagram
-from testbed.fuzz import Origin, experiments, shrunk
+from testbed.fuzz import Example, Origin, experiments, shrunk
 from testbed.fuzz.trial import COSTLY
 from testbed.grade.cells import CellError, Cells, harmless
 from testbed.grade.lab import Lab, Tier
@@ -26,6 +27,8 @@ from testbed.progress import Tick, silent
 from testbed.run import run_experiment
 
 PROCESSOR_S = 120.0  # that a submission may use in one tier, all its processes together
+TOO_SLOW = f"it uses more than {PROCESSOR_S:g} s of processor time"
+SHRINKING = 200  # trials: some seconds
 WIDTH = 100  # columns of a diagram
 DERIVED: dict[str, Callable[[dict[str, Any]], float]] = {
     "control_bytes_per_message": lambda s: s["control_bytes"] / max(1, s["multicasts"]),
@@ -63,13 +66,18 @@ class Trials:
         if self.protocol is None:
             sentence = self.problem if tier.kind == "loads" else f"not tried: {self.problem}"
             return _result(tier, 0, sentence)
+        if self.bench.stuck and tier.kind != "loads":
+            return _result(tier, 0, f"not tried, as it got stuck before: {self.bench.stuck}")
         kinds = {"loads": self._loads, "explore": self._explore, "fuzz": self._fuzz}
+        # The limits of the testbed's own process would count the cells' waiting; cells have theirs.
+        signal.signal(signal.SIGALRM, signal.SIG_IGN)
         with stand_in(self.protocol):
             try:
                 return kinds.get(tier.kind, self._run)(tier, self.protocol, tick)
             except CellError as error:
                 return _result(tier, 0, str(error))
             finally:
+                signal.signal(signal.SIGALRM, signal.SIG_DFL)
                 self.bench.clear()
 
     def _loads(self, tier: Tier, protocol: type[Remote], tick: Tick) -> Result:
@@ -122,11 +130,11 @@ class Trials:
             (*_, (_, trial)) = experiments(protocol, origin)
             tried += 1
             if trial.wrong is not None:
-                wrong[origin] = f"{trial.wrong}: {trial.sentence}"
+                wrong[origin] = trial.sentence
                 if trial.wrong in COSTLY:
                     break
             if self.bench.used_s - started_s > PROCESSOR_S:
-                wrong[origin] = f"it uses more than {PROCESSOR_S:g} s of processor time"
+                wrong[origin] = TOO_SLOW
                 break
         right = tried - len(wrong)  # what was not tried after it got stuck is not right either
         score = half_and_half(tier.points, right, len(seeds))
@@ -147,9 +155,9 @@ class Trials:
         first, kind = next(iter(wrong.items()))
         if tier.secret:
             return _result(tier, score, said, aside=f"seed {first.seed}: {harmless(kind)}")
-        if kind.startswith("it uses"):
-            return _result(tier, score, f"{said}; {kind}")
-        example = shrunk(protocol.name, first)
+        if self.bench.stuck or kind == TOO_SLOW:  # to make it smaller would take long
+            return _result(tier, score, f"{said}; seed {first.seed}: {harmless(kind)}")
+        example = self._shrunk(protocol, first)
         document = {**example.document, "protocol": {"name": f"./{self.lab.submission}"}}
         sentence = f"{said}; seed {first.seed}: {harmless(example.trial.sentence)}"
         text = f"# {harmless(example.trial.sentence)}\n{tomli_w.dumps(document)}"
@@ -158,6 +166,17 @@ class Trials:
             f"testbed fuzz --protocol ./{self.lab.submission} --seeds 1 --first-seed {first.seed}"
         )
         return _result(tier, score, sentence, repeat=repeat + large, file=text)
+
+    def _shrunk(self, protocol: type[Remote], origin: Origin) -> Example:
+        """The smallest experiment found that goes wrong likewise; the judgement is over by now."""
+        self.bench.together = True
+        try:
+            return shrunk(protocol.name, origin, SHRINKING)
+        except ValueError:  # with all processes in one cell it goes right
+            self.bench.together = False
+            return shrunk(protocol.name, origin, SHRINKING)
+        finally:
+            self.bench.together = False
 
     def _run(self, tier: Tier, protocol: type[Remote], tick: Tick) -> Result:
         problems: list[tuple[str, str]] = []

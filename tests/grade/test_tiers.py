@@ -12,7 +12,7 @@ def test_a_right_protocol_has_all_points(grading: Grading) -> None:
 def test_a_protocol_that_does_not_wait_is_shown_its_shortest_violation(grading: Grading) -> None:
     """In words, with a drawing, the command that repeats it and the smallest experiment."""
     found = grading(causal(ready="True"))
-    loads, explored, public, hidden, _budget = found.results
+    loads, explored, public, hidden = found.results[:4]
     assert loads.passed
     assert explored.score == 0
     assert "delivers m(" in explored.sentence

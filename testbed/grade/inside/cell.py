@@ -11,6 +11,7 @@ what is explored: a cell that calls two states the same has a protocol that beha
 import copy
 import os
 import random
+import signal
 import time
 from collections.abc import Hashable, Iterator
 from pathlib import Path
@@ -40,6 +41,7 @@ from testbed.protocols import (
     SetTimer,
 )
 
+CALL_S = 4.0  # of processor time; where Python can be interrupted, ``time_limit`` is earlier
 BATCH = 256  # effects in one answer
 LONGEST_LABEL = 40
 TOLD = ("needs_overlay", "takes_subsets", "needs_groups", "needs_everybody", "rests", "optimistic")
@@ -77,6 +79,7 @@ class Cell:
         self.exploring = False
         self._calls: list[Iterator[Any]] = []  # that are going on, the innermost last
         self._doing = "its file"  # or a method
+        self._done = 0  # calls
         self._labels: dict[Hashable, str] = {}
         self._timers: dict[str, Hashable] = {}
 
@@ -84,6 +87,7 @@ class Cell:
         """Do what is asked, and tell of it; whatever the submission raises is told too."""
         what, *arguments = request
         try:
+            signal.setitimer(signal.ITIMER_PROF, CALL_S)  # kills it, wherever it is stuck
             return self._do(what, arguments)
         except MemoryError:
             return ["failed", "it needs more memory than it may have"]
@@ -119,7 +123,7 @@ class Cell:
         return ["loaded", kind.name, facts]
 
     def _make(self, place: dict[str, Any], exploring: bool) -> list[Any]:
-        """Make a process, or in the explorer's mode one more."""
+        """Make a process; there may be several in one cell."""
         assert self.kind is not None
         rng = Copied(0)
         version, numbers, gauss = place.pop("rng")
@@ -136,9 +140,10 @@ class Cell:
 
     def _call(self, state: int | None, name: str, arguments: list[Any]) -> list[Any]:
         """Call the protocol; ``state`` if this call is not made during another."""
-        if state is not None and self.exploring:
+        if state is not None:
             self._calls.clear()
-            self.protocol = copy.deepcopy(self.states[state])
+            before = self.states[state]
+            self.protocol = copy.deepcopy(before) if self.exploring else before
         protocol, self._doing = self.protocol, f"{name}()"
         assert protocol is not None
         match name, arguments:
@@ -169,18 +174,20 @@ class Cell:
             if isinstance(effect, Deliver) or len(told) >= BATCH:
                 return ["more", told, bool(self.protocol.busy())]
         self._calls.pop()
-        if not self._calls:
+        self._done += 1
+        if self._done & (self._done - 1) == 0:  # the first, second, fourth call and so on
             self._shared.check()
         return ["done", told, *self._state()]
 
     def _state(self) -> tuple[int, bool]:
-        """The number of the state that the process is in, and whether it is busy."""
+        """The number of the state that the process is in, or of the process; whether it is busy."""
         protocol = self.protocol
         assert protocol is not None
         busy = bool(protocol.busy())
-        if not self.exploring or self._calls:
+        if self._calls:
             return 0, busy
-        return self.states.number(protocol, freeze(vars(protocol))), busy
+        key = freeze(vars(protocol)) if self.exploring else id(protocol)
+        return self.states.number(protocol, key), busy
 
     def _plain(self, effect: Any) -> list[Any] | None:
         """An effect as it is told; counters and notes are nobody's business here."""

@@ -51,14 +51,14 @@ class SealError(Exception):
 
 def seal(limits: Limits) -> None:
     """Raise the wall around this process, for good."""
-    for what, most in (
-        (resource.RLIMIT_AS, limits.memory_mb * MB),
-        (resource.RLIMIT_CPU, limits.processor_s),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_NPROC, 0),
+    for what, most, hard in (
+        (resource.RLIMIT_AS, limits.memory_mb * MB, limits.memory_mb * MB),
+        (resource.RLIMIT_CPU, limits.processor_s, limits.processor_s + 1),
+        (resource.RLIMIT_CORE, 0, 0),
+        (resource.RLIMIT_FSIZE, 0, 0),
+        (resource.RLIMIT_NPROC, 0, 0),
     ):
-        resource.setrlimit(what, (most, most))
+        resource.setrlimit(what, (most, hard))
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
