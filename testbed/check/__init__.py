@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from testbed.check.clusters import by_cluster, together
+from testbed.check.clusters import by_cluster, together, visitors
 from testbed.check.delays import check_delays
 from testbed.check.judge import APART, VIOLATIONS, Judge
 from testbed.check.locality import check_locality
@@ -88,7 +88,8 @@ def _check(logs: Logs, promises: Promises, checks: Iterable[str], tick: Tick) ->
         return _judge(logs, promises, checks, tick)
     parts: dict[int, Verdict] = {}
     for cluster, some in clusters.items():
-        parts[cluster] = _judge(some, promises, checks, _no_tick)
+        found = _judge(some, promises, checks, _no_tick)
+        parts[cluster] = replace(found, nodes=visitors(some))
         tick(len(parts), len(clusters))
     return together(logs, clusters, parts)
 

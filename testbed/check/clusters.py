@@ -113,6 +113,11 @@ def _destinations(logs: Logs, mine: NDArray[np.bool_]) -> dict[int, list[int]]:
     return to
 
 
+def visitors(logs: Logs) -> int:
+    """How many nodes were interested in a cluster at any time."""
+    return len({logs.node(process) for process, log in logs.of.items() if any(_stays(log))})
+
+
 def waits(logs: Logs) -> list[int]:
     """How long each process was interested before it delivered or made an event of the cluster."""
     return [

@@ -60,6 +60,7 @@ def test_what_is_owed_is_what_is_sent_from_the_first_to_the_last_event_of_a_stay
     assert verdict.due == 7 + 4
     assert verdict.figures["entering_ms_mean"] == pytest.approx(10e-6)
     assert "1 of 11 deliveries lost" in verdict.headline
+    assert "7 messages, 10 deliveries, 2 nodes" in verdict.parts[0].headline
 
 
 def test_a_message_of_no_cluster_leaves_doubt() -> None:
