@@ -69,8 +69,10 @@ class Clusters(Protocol):
 
         def __post_init__(self) -> None:
             super().__post_init__()
-            if not 1 <= self.clusters <= 1000 or min(self.near, self.speed) < 0:
-                raise ValueError("clusters is from 1 to 1000; near and speed are not negative")
+            if not 1 <= self.clusters <= 100 or not 0 <= self.near <= self.clusters:
+                raise ValueError("clusters is from 1 to 100, near from 0 to clusters")
+            if not 0 <= self.speed <= 1000:
+                raise ValueError("speed is from 0 to 1000 regions a second")
             if self.members:
                 raise ValueError("who is a member follows from what it sees: members is 0")
             if self.speed and self.management == "none":
@@ -83,8 +85,8 @@ class Clusters(Protocol):
             raise ValueError(f"{settings.clusters} clusters of {place.processes} processes")
         self.world = World(place.processes, settings.clusters, settings.near, settings.speed)
         self.parts = [
-            self.part(replace(place, groups=(self.world.watchers(c, 0),)), settings)
-            for c in range(settings.clusters)
+            self.part(replace(place, groups=(members,)), settings)
+            for members in self.world.watchers(0)
         ]
         self.inside = set(self.world.seen_by(self.me, 0))
         self.wants = True
@@ -150,7 +152,7 @@ class Clusters(Protocol):
         """Join a cluster through somebody who is in it now."""
         part = self.parts[cluster]
         self.inside.add(cluster)
-        known = self.world.watchers(cluster, now) - {self.me}
+        known = self.world.watchers(now)[cluster] - {self.me}
         part.view.meet(sorted(known))
         yield from self.within(cluster, part.join(now))
 

@@ -7,6 +7,7 @@ the beginning all stand at equal distances. Then every other one goes one way ro
 the other way, so that all meet. So anybody can tell who sees what, which a game's lobby would know.
 """
 
+from math import floor
 from typing import NamedTuple
 
 from ..base import NS_PER_MS
@@ -31,16 +32,16 @@ class World(NamedTuple):
     def seen_by(self, process: int, now: int) -> frozenset[int]:
         """The regions that a process is interested in."""
         at = self.position(process, now)
-        return frozenset(c for c in range(self.regions) if self.apart(at, c) <= self.near)
+        first, last = floor(at - self.near), floor(at + self.near)
+        return frozenset(c % self.regions for c in range(first, last + 1))
 
-    def apart(self, at: float, region: int) -> float:
-        """How far a region is, which is nothing for who is in it."""
-        inwards = (at - region) % self.regions
-        return min(inwards - 1, self.regions - inwards) if inwards >= 1 else 0
-
-    def watchers(self, region: int, now: int) -> frozenset[int]:
-        """The processes that are interested in a region."""
-        return frozenset(p for p in range(self.processes) if region in self.seen_by(p, now))
+    def watchers(self, now: int) -> list[frozenset[int]]:
+        """By region, the processes that are interested in it."""
+        found: list[set[int]] = [set() for _ in range(self.regions)]
+        for process in range(self.processes):
+            for region in self.seen_by(process, now):
+                found[region].add(process)
+        return [frozenset(processes) for processes in found]
 
     def crossing(self, process: int, now: int) -> int | None:
         """After how many nanoseconds a process may see other regions; never, if nobody moves."""

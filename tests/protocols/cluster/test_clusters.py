@@ -28,12 +28,12 @@ def test_who_sees_what_in_a_world_of_four_regions() -> None:
     assert world.seen_by(1, NS_PER_S // 3) == {0, 1}  # it comes near the border
     assert world.position(0, NS_PER_S) == pytest.approx(1.5)
     assert world.position(1, 2 * NS_PER_S) == pytest.approx(3.5)  # the other way round
-    assert world.watchers(0, 0) == {0}
-    assert world.watchers(0, NS_PER_S // 3) == {0, 1}
+    assert world.watchers(0)[0] == {0}
+    assert world.watchers(NS_PER_S // 3)[0] == {0, 1}
     assert world.crossing(1, 0) == pytest.approx(0.2 * NS_PER_S, rel=1e-6)
     assert World(4, 4, near=0.5, speed=1.0).crossing(1, 0) == 1  # it stands on the edge
     assert world._replace(speed=0).crossing(1, 0) is None
-    assert World(5, 1, 0, 3.0).watchers(0, 77) == set(range(5))
+    assert World(5, 1, 0, 3.0).watchers(77) == [set(range(5))]
 
 
 def test_what_is_seen_changes_at_crossings_and_never_between() -> None:
@@ -99,7 +99,9 @@ def test_who_crashes_or_leaves_comes_back_to_what_it_sees_then(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ({"clusters": 0}, "clusters is from 1 to 1000"),
+        ({"clusters": 0}, "clusters is from 1 to 100"),
+        ({"near": 9.0}, "near from 0 to clusters"),
+        ({"speed": 2000.0}, "speed is from 0 to 1000"),
         ({"membership": "full"}, "'partial'"),
         ({"members": 3}, "members is 0"),
         ({"clusters": 21}, "21 clusters of 20 processes"),
