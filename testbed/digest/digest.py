@@ -4,6 +4,7 @@ A digest uses what is there: of a run that did not end well it says what is miss
 appear when all of them are written, and replace those of an earlier digest.
 """
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -28,7 +29,7 @@ from testbed.errors import UserError
 from testbed.faults import Drift
 from testbed.packets.pcap import open_captures
 from testbed.progress import Progress
-from testbed.runs.directory import RunDirectory
+from testbed.runs.directory import VERSIONS, RunDirectory
 
 BUCKET_BYTES = 16 << 20  # some hundred thousand packets or events
 ROW_BYTES = 100  # of the simulator's table, in memory
@@ -71,10 +72,18 @@ def digest_runs(
         totals = run_steps(spark, parts, facts, progress)
         figures = [_finish(each, totals[each.run]) for each in facts]
         explain_runs(spark, facts)
+        for each in facts:
+            (each.tables / VERSIONS).write_text(json.dumps(_versions(spark)))
     return [
         source.conclude(totals[source.run], its)
         for source, its in zip(sources, figures, strict=True)
     ]
+
+
+def _versions(spark: SparkContext) -> dict[str, str]:
+    """Of what makes the tables."""
+    java = spark._jvm.System.getProperty("java.version") if spark._jvm is not None else "unknown"
+    return {"spark": spark.version, "java": str(java)}
 
 
 def _finish(facts: Facts, totals: Tables) -> dict[str, Any]:

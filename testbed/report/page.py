@@ -1,6 +1,7 @@
 """The page of a report: one file that holds all that it shows."""
 
 import base64
+import shlex
 from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
@@ -8,6 +9,7 @@ from pathlib import Path
 from string import Template
 
 from testbed import __version__
+from testbed.report.contents import contents, numbered
 from testbed.report.plots import Plot
 from testbed.report.slowest import slowest_messages
 from testbed.report.spacetime import EVENTS, pack
@@ -55,11 +57,8 @@ def write_page(
         title=escape(f"{experiment.name}: {protocols}"),
         heading=escape(experiment.name),
         lead=escape(_lead(runs, protocols)),
-        nav="".join(f'<a href="#{_anchor(name)}">{name}</a>' for name in sections),
-        sections="\n".join(
-            f'<section id="{_anchor(name)}"><h2>{name}</h2>\n{content}\n</section>'
-            for name, content in sections.items()
-        ),
+        nav=contents(sections, {"Plots": [(plot.name, plot.name) for plot in plots]}),
+        sections=numbered(sections),
         footer=f"Written by testbed {escape(__version__)}. This page loads nothing from anywhere.",
         css=texts["page.css"],
         js="\n".join(texts[name] for name in SCRIPTS),
@@ -84,17 +83,16 @@ def _side_by_side(*parts: str) -> str:
     return f'<div class="tables">{"".join(parts)}</div>'
 
 
-def _anchor(name: str) -> str:
-    return name.lower().replace(" ", "-")
-
-
 def _what_was_run(runs: Sequence[Results], names: Sequence[str], pages: Mapping[str, str]) -> str:
     commands = "\n".join(f"testbed run {_relative(run.path)}/experiment.toml" for run in runs)
+    given = dict.fromkeys(shlex.join(map(str, run.manifest.get("command", ()))) for run in runs)
+    exactly = "\n".join(filter(None, given))
     links = ", ".join(f'<a href="{escape(to)}">{escape(name)}</a>' for name, to in pages.items())
     # Some protocols have no overlay; the network below it is the same.
     widest = next((run for run in runs if run.network.overlay is not None), runs[0])
     return (
         (f"<p>Each run has its own page: {links}.</p>" if links else "")
+        + (f"<p>The exact command was:</p><pre>{escape(exactly)}</pre>" if exactly else "")
         + f"<p>To run it again, where the runs are kept:</p><pre>{escape(commands)}</pre>"
         + _side_by_side(settings_table(runs, names), topology_table(widest) + groups_table(widest))
     )

@@ -125,12 +125,21 @@ def nodes_table(run: Results) -> str:
 
 def versions_table(runs: Runs, names: Sequence[str]) -> str:
     """What the runs were made with."""
-    flat = [
-        {"testbed": run.manifest.get("testbed"), **run.manifest.get("versions", {})} for run in runs
-    ]
+    flat = [_versions(run) for run in runs]
     keys = dict.fromkeys(key for versions in flat for key in versions)
     rows = [[escape(key), *(escape(str(its.get(key, "–"))) for its in flat)] for key in keys]
     return write_table(["", *map(escape, names)], rows)
+
+
+def _versions(run: Results) -> dict[str, Any]:
+    guest = run.manifest.get("guest", {})
+    kernel = (
+        {"guest's kernel": f"{guest['kernel']}, {guest.get('mode', '')}"}
+        if "kernel" in guest
+        else {}
+    )
+    its = run.manifest.get("versions", {})
+    return {"testbed": run.manifest.get("testbed"), **its, **kernel, **run.digest_versions}
 
 
 def _top(table: DataFrame, columns: Columns, title: str, of: int) -> str:
@@ -145,18 +154,20 @@ def write_table(head: Cells, rows: Iterable[Cells], caption: str = "", kinds: st
     """A table of cells that are HTML; ``kinds`` has "n" for a column of numbers, "w" to wrap."""
     classes = {"n": ' class="n"', "w": ' class="wrap"'}
     marks = [classes.get(kind, "") for kind in kinds.ljust(len(head))]
-    top = "".join(f"<th{mark}>{cell}</th>" for cell, mark in zip(head, marks, strict=True))
+    top = "".join(
+        f'<th scope="col"{mark}>{cell}</th>' for cell, mark in zip(head, marks, strict=True)
+    )
     body = "".join(f"<tr>{_row(row, marks)}</tr>" for row in rows)
     title = f"<caption>{escape(caption)}</caption>" if caption else ""
     return (
-        f'<div class="scroll"><table>{title}<thead><tr>{top}</tr></thead>'
+        f'<div class="scroll" tabindex="0"><table>{title}<thead><tr>{top}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
 
 
 def _row(cells: Cells, marks: Sequence[str]) -> str:
     first, *others = cells
-    return f"<th>{first}</th>" + "".join(
+    return f'<th scope="row">{first}</th>' + "".join(
         cell if cell.startswith("<td") else f"<td{mark}>{cell}</td>"
         for cell, mark in zip(others, marks[1:], strict=False)
     )

@@ -21,7 +21,6 @@ is "stale". Nothing is overwritten: a new run gets a new directory, and ``latest
 import fcntl
 import json
 import os
-import platform
 import re
 import shutil
 import sys
@@ -29,7 +28,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -40,10 +38,12 @@ from testbed.errors import UserError, read_text
 from testbed.experiment import Experiment, Network, Scenario, load, read_document
 from testbed.plugins.source import KEPT, source_of
 from testbed.runs.evidence import changes, hashes
+from testbed.runs.versions import versions
 
 SCHEMA = 1
 PLOTS_DIRECTORY = "figures"  # of a page, next to the page
 PAGE = "report.html"
+VERSIONS = "versions.json"  # of what made the tables, beside them
 SWEPT = "sweep.toml"  # what only a sweep's directory has
 LIVING = ".living"  # locked while the run is written
 NAME = re.compile(r"\d{8}-\d{6}-")  # how the name of every run begins: when it was started
@@ -77,7 +77,7 @@ class RunDirectory(AbstractContextManager["RunDirectory"]):
             "run": run.path.name,
             **manifest,
             "started": started.isoformat(timespec="milliseconds"),
-            "versions": _versions(),
+            "versions": versions(manifest.get("engine")),
             "command": ["testbed", *sys.argv[1:]],
         }
         run.write_manifest()
@@ -285,6 +285,12 @@ class RunDirectory(AbstractContextManager["RunDirectory"]):
         """The directory of the digest's tables."""
         return self.path / "tables"
 
+    @property
+    def digest_versions(self) -> dict[str, str]:
+        """The versions of Spark and Java that made the tables, if the digest says so."""
+        file = self.tables / VERSIONS
+        return dict(read_json(file, "")) if file.exists() else {}
+
     @contextmanager
     def new_tables(self) -> Iterator[Path]:
         """A directory to write tables to; at the end it replaces the tables that were there."""
@@ -376,8 +382,3 @@ def _point_latest(parent: Path, name: str) -> None:
     part = parent / f".latest-{os.getpid()}"
     part.symlink_to(name)
     os.replace(part, parent / "latest")
-
-
-def _versions() -> dict[str, str]:
-    packages = {name: version(name) for name in ("numpy", "networkx", "pyarrow")}
-    return {"python": platform.python_version(), "platform": platform.platform(), **packages}

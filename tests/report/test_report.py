@@ -176,7 +176,7 @@ def test_a_page_shows_what_is_wrong_with_a_run(tmp_path: Path) -> None:
     page = bare_page(run).read_text()
     assert '<span class="verdict bad">invalid</span>' in page
     assert '<span class="verdict bad">suspect</span>: 5 hops' in page
-    assert "<th>kernel dropped</th>" in page
+    assert '<th scope="row">kernel dropped</th>' in page
     assert "node 2 delivered m(1,1) before m(0,1)<br>a &lt; b" in page
     assert "testbed check run" in page
 
