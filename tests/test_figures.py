@@ -89,7 +89,8 @@ def test_a_protocols_own_counters_are_measured_and_shown(
 def test_pages_and_sweeps_show_a_protocols_own_figures(tmp_path: Path) -> None:
     loaded = results.load(write_run(tmp_path / "run"))
     loaded.summary["receipts"] = 1234
-    assert '<th>receipts in all</th><td class="n">1,234</td>' in figures_table([loaded], ["x"])
+    row = '<th scope="row">receipts in all</th><td class="n">1,234</td>'
+    assert row in figures_table([loaded], ["x"])
     rows = [("valid", 1), ("hops", 5), ("receipts", 7), ("receipts_per_message", 1)]
     trends = pd.DataFrame(rows, columns=["figure", "mean"]).assign(half_width=0.5, runs=2)
     trends.insert(0, "protocol", "x")

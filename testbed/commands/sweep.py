@@ -13,8 +13,8 @@ from rich.table import Table
 from testbed.commands.terminal import complain, console, exit_status, print_json, progress_bar
 from testbed.errors import require
 from testbed.figures import swept_figures
-from testbed.runs.directory import PAGE, PLOTS_DIRECTORY, RunDirectory, whole
-from testbed.sweep.points import Sweep, describe, load_sweep
+from testbed.runs.directory import PAGE, PLOTS_DIRECTORY, whole
+from testbed.sweep.points import Sweep, describe, load_sweep, settings_of
 from testbed.sweep.tables import dimensions
 
 if TYPE_CHECKING:
@@ -89,14 +89,15 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 def draw(sweep: Sweep, swept: Swept, problems: list[str]) -> list[Path]:
     """Draw the trends and write the page of a sweep; the drawn files."""
-    from testbed.report.trends import draw_trends, write_page
+    from testbed.report.sweep_page import write_page
+    from testbed.report.trends import draw_trends
 
     plots = draw_trends(swept.trends, swept.directory / PLOTS_DIRECTORY)
-    versions = RunDirectory(swept.directory / swept.points["run"].iloc[0]).manifest["versions"]
-    page = write_page(sweep.name, swept.points, swept.trends, plots, problems, versions)
+    settings = [settings_of(experiment) for experiment in sweep.points.values()]
+    page = write_page(swept.directory, swept.points, swept.trends, settings, plots, problems)
     with whole(swept.directory / PAGE) as part:
         part.write_text(page, encoding="utf-8")
-    return plots
+    return [plot.file for plot in plots]
 
 
 def show(sweep: Sweep, swept: Swept, plots: list[Path], out: Console) -> None:

@@ -29,8 +29,8 @@ Columns = dict[str, Callable[[dict[Any, Any]], str]]
 def verdicts_table(runs: Runs, names: Sequence[str]) -> str:
     """Whether order was kept and the network was true, and what was counted on the side."""
     rows = [
-        ["causal order", *(_verdict(run.verdict) for run in runs)],
-        ["run", *(_verdict(run.status) for run in runs)],
+        ["causal order", *(verdict_mark(run.verdict) for run in runs)],
+        ["run", *(verdict_mark(run.status) for run in runs)],
         ["network", *(_fidelity(run) for run in runs)],
         ["counted by digest and engine", *(_disagreements(run) for run in runs)],
     ]
@@ -173,7 +173,8 @@ def _row(cells: Cells, marks: Sequence[str]) -> str:
     )
 
 
-def _verdict(verdict: str) -> str:
+def verdict_mark(verdict: str) -> str:
+    """A verdict in its colour."""
     return f'<span class="verdict {"good" if verdict in GOOD else "bad"}">{escape(verdict)}</span>'
 
 
@@ -182,7 +183,7 @@ def _fidelity(run: Results) -> str:
         return "simulated" if run.manifest.get("engine") == "simulate" else "not judged"
     fidelity = Fidelity(**run.manifest["fidelity"])
     rest = str(fidelity).removeprefix(f"{fidelity.verdict}: ")
-    return f"{_verdict(fidelity.verdict)}: {escape(rest)}"
+    return f"{verdict_mark(fidelity.verdict)}: {escape(rest)}"
 
 
 def _disagreements(run: Results) -> str:

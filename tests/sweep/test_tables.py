@@ -101,7 +101,7 @@ def test_a_plot_for_each_trend_and_combination(tmp_path: Path) -> None:
     sweep = sweep_of(topology=SIZES, workload={"payload_bytes": [0, 100]}, seed=[1, 2])
     run_all(sweep, tmp_path)
     trends = averages(results(sweep, finished(tmp_path / sweep.within, sweep)))
-    files = draw_trends(trends, tmp_path / "figures")
+    files = [plot.file for plot in draw_trends(trends, tmp_path / "figures")]
     assert len(files) == 5 * 2
     assert "delay-payload-bytes-100.svg" in {file.name for file in files}
     for file in files:
