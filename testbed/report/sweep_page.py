@@ -57,7 +57,7 @@ def write_page(
     sections = {name: content for name, content in sections.items() if content}
     texts = {part: files(__package__).joinpath(part).read_text("utf-8") for part in _ASSETS}
     seeds = ", ".join(map(str, sorted(points["seed"].unique())))
-    name = first.get("experiment", directory.name)
+    name = str(settings[0].get("name", directory.name))
     return Template(texts["page.html"]).substitute(
         title=escape(f"{name}: sweep"),
         heading=escape(name),
@@ -78,11 +78,12 @@ def _what_was_run(settings: Settings) -> str:
         return _values((each.get(key) for each in settings), none)
 
     loss = says("links.loss", "0")
+    losses = "nothing" if loss == "0" else f"a share of {loss} of the packets"
     channel = says("channel.model", "none")
     sentence = (
         f"Networks of the model {says('topology.model')} with {says('topology.nodes')} nodes; links "
-        f"of {says('links.bandwidth_mbit')} Mbit/s and {says('links.delay_ms')} ms, which lose a "
-        f"share of {loss} of the packets; channel: {channel}; workload {says('workload.model')} with "
+        f"of {says('links.bandwidth_mbit')} Mbit/s and {says('links.delay_ms')} ms, which lose "
+        f"{losses}; channel: {channel}; workload {says('workload.model')} with "
         f"{says('workload.senders')} senders; engine {says('engine')}."
     )
     keys = dict.fromkeys(key for each in settings for key in each)
