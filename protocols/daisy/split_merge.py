@@ -69,7 +69,8 @@ class Reshaping:
 
     def _reshape(self, level: int, group: Group, now: int) -> Effects:
         above = self.daisy.groups[level + 1]
-        if not _is_settled(above, now) or now < self.rests_until.get(level, 0):
+        is_due = group.may_relay(now) and now >= self.rests_until.get(level, 0)
+        if not (is_due and _is_settled(above, now)):
             self.attempts.pop(level, None)
             return
         plan = self._plan(level, group, above, now)
