@@ -4,8 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from testbed.experiment import load
 from testbed.fuzz import Batch, Origin, shrunk, try_batch, write_example
 from tests.command_line import CommandLine
+from tests.experiments import run
+from tests.live.test_session import TRIANGLE, session
 
 pytestmark = pytest.mark.emulation
 
@@ -31,3 +34,15 @@ def test_what_explore_found_is_repeated(tmp_path: Path, testbed: CommandLine) ->
     wrong = [line for line in simulated.splitlines() if "happened before" in line]
     assert wrong
     assert wrong == [line for line in emulated.splitlines() if "happened before" in line]
+
+
+def test_what_was_done_by_hand_is_repeated(tmp_path: Path) -> None:
+    shown = session(TRIANGLE, tmp_path)
+    dropped = {"kind": "drop", "sender": 0, "receiver": 2, "count": 1}
+    told = shown.run(0, [dropped])
+    assert told["verdict"] == "invalid"
+    (saved,) = load(shown.save(0, [dropped]), engine="virtual")
+    emulated = run(saved, tmp_path)
+    assert [v["sentence"] for v in told["violations"] if v["step"] is not None] == [
+        str(violation) for violation in emulated.verdict.violations()
+    ]

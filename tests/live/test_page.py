@@ -5,6 +5,7 @@ import shutil
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -13,6 +14,8 @@ import pytest
 
 from testbed.experiment import load
 from testbed.live.server import Server
+from testbed.live.session import Session
+from tests.command_line import CommandLine
 from tests.experiments import run
 from tests.live.test_session import TRIANGLE, late, session
 from tests.report.browser import Browser
@@ -20,14 +23,22 @@ from tests.report.browser import Browser
 needs_browser = pytest.mark.skipif(not shutil.which("chromium"), reason="needs chromium")
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    with Server(session(TRIANGLE, tmp_path)) as server:
+@contextmanager
+def serving(shown: Session) -> Iterator[Server]:
+    with Server(shown) as server:
         thread = Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    with serving(session(TRIANGLE, tmp_path)) as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 def asked(server: Server, path: str, content: Any = None, **headers: str) -> tuple[int, Any]:
@@ -99,6 +110,24 @@ def test_a_message_is_delayed_the_violation_seen_and_the_file_saved(
 
 
 @needs_browser
+def test_a_counter_example_of_explore_opens_before_the_step_that_is_wrong(
+    tmp_path: Path, testbed: CommandLine
+) -> None:
+    file = tmp_path / "explored.toml"
+    testbed("explore", "--protocol", "broken-late-update", "--save", file, status=1)
+    with serving(Session(file)) as server, Browser() as browser:
+        browser.visit(server.address)
+        assert browser.text("#verdict") == "invalid"
+        assert not browser.text("#wrong")
+        browser.key("ArrowRight")
+        assert "happened before" in browser.text("#wrong")
+        assert "delivers" in browser.text("#words")
+        browser.key("ArrowLeft")
+        assert not browser.text("#wrong")
+        assert not browser.problems
+
+
+@needs_browser
 def test_names_are_shown_as_text(tmp_path: Path) -> None:
     evil = {
         **TRIANGLE,
@@ -109,11 +138,7 @@ def test_names_are_shown_as_text(tmp_path: Path) -> None:
             "send": [{"node": 0, "at_ms": 1.0, "group": "<script>alert(1)</script>"}],
         },
     }
-    with Server(session(evil, tmp_path)) as server, Browser() as browser:
-        thread = Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
+    with serving(session(evil, tmp_path)) as server, Browser() as browser:
         browser.visit(server.address)
         browser.key("End")
         assert not browser.problems
-        server.shutdown()
-        thread.join()
