@@ -9,7 +9,10 @@ checkout; in a wheel they are inside this package.
 
 from types import ModuleType
 
+from testbed.compiled import install
+
 __version__ = "0.2.0"
+install()
 
 
 def __getattr__(name: str) -> ModuleType:

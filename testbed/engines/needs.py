@@ -9,6 +9,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from testbed.compiled import compiled
 from testbed.engines.virtual.errors import GuestError
 from testbed.engines.virtual.kernel import find_kernel
 from testbed.engines.virtual.memory import choose_memory_place
@@ -38,6 +39,7 @@ def abilities(directory: Path) -> list[Ability]:
     """All that matters, for runs below a directory."""
     return [
         python_packages(),
+        simulator(),
         root(),
         mininet(),
         openvswitch(),
@@ -65,6 +67,14 @@ def require_emulation(*more: Ability) -> None:
                 f"an emulated network needs {ability.name}: {ability.remedy}, or use another engine"
             )
     require("emulation")
+
+
+def simulator() -> Ability:
+    """It is faster where its core is compiled."""
+    ok = compiled() is not None
+    detail = "compiled" if ok else "runs as Python, more slowly"
+    remedy = f"sudo apt-get install gcc python3-dev, then {SETUP}"
+    return Ability("simulator's core", ok, detail, remedy, "simulate")
 
 
 def root() -> Ability:

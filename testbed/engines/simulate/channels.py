@@ -11,21 +11,16 @@ import random
 from itertools import permutations
 
 import networkx as nx
+from typing_extensions import override
 
-from testbed.engines.simulate.links import Hop, Link, Scheduler, Transmission
+from testbed.engines.simulate.links import Flight, Hop, Link, Scheduler
 from testbed.engines.simulate.network import SimulatedNetwork
 from testbed.packets.framing import Framing
-from testbed.protocols import NS_PER_MS, Message
+from testbed.protocols import Message
+from testbed.protocols.base import NS_PER_MS
 from testbed.topologies.channels import ExponentialChannels
 
 UNDIVIDED = 1 << 40  # an MTU that no message exceeds
-
-
-class Instant(Transmission):
-    """Bytes take no time."""
-
-    def __missing__(self, size: int) -> int:
-        return 0
 
 
 class Channels(SimulatedNetwork):
@@ -39,9 +34,8 @@ class Channels(SimulatedNetwork):
         self.mean = model.mean_ms * NS_PER_MS
         self.gap = round(model.fifo_gap_ms * NS_PER_MS)
         self.rng = rng
-        at_once = Instant(0)
         self.links = {
-            ends: Link(number, *ends, 0, at_once, 0, 0.0)
+            ends: Link(number, *ends, 0, 0, 0, 0.0)
             for number, ends in enumerate(permutations(range(processes), 2), 1)
         }
         self.scheduler = Scheduler(list(self.links.values()), self._arrive, rng)
@@ -64,9 +58,12 @@ class Channels(SimulatedNetwork):
             self._last_arrival[channel] = arrival
             receipt = arrival if self.turns is None else self._in_turn(channel, arrival, now)
             hop.link.delay = receipt - now
-            self.scheduler.transmit(hop, packet, now)
+            self.scheduler.transmit(Flight(hop, packet), now)
 
-    multicast = unicast  # the network has no trees: it copies
+    @override
+    def multicast(self, sender: int, peers: tuple[int, ...], message: Message) -> None:
+        """The network has no trees: it copies."""
+        self.unicast(sender, peers, message)
 
     def _in_turn(self, channel: tuple[int, int], arrival: int, now: int) -> int:
         """When the receiver has its turn, for what has arrived by the clock."""

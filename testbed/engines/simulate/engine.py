@@ -6,7 +6,7 @@ from typing import Any
 
 from testbed.engines.simulate.channels import Channels
 from testbed.engines.simulate.faults import SimulatedFaults
-from testbed.engines.simulate.links import EVENTS_PER_TICK
+from testbed.engines.simulate.links import COMPILED, EVENTS_PER_TICK
 from testbed.engines.simulate.network import SimulatedNetwork
 from testbed.engines.simulate.packet_table import PacketTable
 from testbed.errors import UserError
@@ -41,6 +41,7 @@ class Simulator:
         self, scenario: Scenario, directory: RunDirectory, progress: Progress
     ) -> dict[str, Any]:
         """Simulate a scenario to its end, write its events, and give its figures."""
+        directory.manifest["simulator"] = "compiled" if COMPILED else "Python"
         with ExitStack() as files:
             log = files.enter_context(EventLog(directory.event_log()))
             simulation = Simulation(scenario, log)

@@ -6,9 +6,8 @@ queued, so a hop is one event. Packets leave a link in the order in which they e
 only the first of each link stands in the heap, which stays as small as the network however many
 packets are under way.
 
-The heap holds plain integers, ``time << LINK_BITS | link``: they compare several times faster than
-tuples. Link 0 stands for calls. So at equal times calls come first, in the order in which they were
-asked for, and then packets in the order of their links.
+In the heap link 0 stands for calls. So at equal times calls come first, in the order in which they
+were asked for, and then packets in the order of their links.
 
 A link in an unusual condition loses packets before they enter its queue, takes them in twice, or takes
 them in late, after others that came later. One that goes down loses all that it holds.
@@ -16,89 +15,136 @@ them in late, after others that came later. One that goes down loses all that it
 
 import gc
 import random
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
-from heapq import heapify, heappop, heappush, heapreplace
+from heapq import heappop, heappush
 
+from testbed.engines.simulate.heap import MASK
 from testbed.faults import Condition
 from testbed.protocols import Message
 
 NS_PER_S = 1_000_000_000
 EVENTS_PER_TICK = 1 << 15
-LINK_BITS = 24
-LINK_MASK = (1 << LINK_BITS) - 1
+FAR = 1 << 62  # nanoseconds, more than a century
+COMPILED = not __file__.endswith(".py")
+if not COMPILED:
+    from testbed.engines.simulate.heap import Heap
+else:  # which the compiler is told
+    from testbed.engines.simulate.packed_heap import Heap  # type: ignore[assignment]
 
 
-@dataclass(slots=True, eq=False)
 class Packet:
     """One fragment of a message on its way; shared by all links that it crosses."""
 
-    message: Message
-    sender: int
-    size: int
-    fragment: int
-    fragments: int
-    copy: int
+    __slots__ = ("copy", "fragment", "fragments", "message", "sender", "size")
+
+    def __init__(
+        self, message: Message, sender: int, size: int, fragment: int, fragments: int, copy: int
+    ) -> None:
+        self.message = message
+        self.sender = sender
+        self.size = size
+        self.fragment = fragment
+        self.fragments = fragments
+        self.copy = copy
 
 
-class Transmission(dict[int, int]):
-    """Transmission times in nanoseconds by size in bytes, worked out once for each size."""
-
-    def __init__(self, bps: int) -> None:
-        self.bps = bps
-
-    def __missing__(self, size: int) -> int:
-        time = self[size] = size * 8 * NS_PER_S // self.bps
-        return time
-
-
-@dataclass(slots=True, eq=False)
 class Link:
-    """One direction of a link, and what is counted on it."""
+    """One direction of a link, what is on it, and what is counted on it."""
 
-    number: int
-    tail: int
-    head: int
-    delay: int
-    transmission: Transmission
-    limit: int  # packets that may wait; 0 is no limit
-    loss: float
-    nominal: Transmission = field(init=False)
-    condition: Condition | None = None  # if there is anything unusual
-    free_at: int = 0
-    flight: deque[tuple[int, "Hop", Packet]] = field(default_factory=deque)
-    waiting: deque[int] = field(default_factory=deque)  # when those that wait will start, or have
-    longest: int = 0
-    packets: int = 0
-    time: int = 0  # packets × nanoseconds that they spent waiting and on the link
-    dropped: int = 0
-    lost: int = 0
-    duplicated: int = 0
+    __slots__ = (
+        "bps",
+        "condition",
+        "delay",
+        "dropped",
+        "duplicated",
+        "first",
+        "free_at",
+        "head",
+        "last",
+        "limit",
+        "longest",
+        "loss",
+        "lost",
+        "nominal_bps",
+        "number",
+        "packets",
+        "size",
+        "starting",
+        "tail",
+        "time",
+        "transmission",
+        "waiting",
+    )
 
-    def __post_init__(self) -> None:
-        if not 0 < self.number <= LINK_MASK:
-            raise ValueError(f"links are numbered from 1 to {LINK_MASK}, not {self.number}")
-        self.nominal = self.transmission
-        if self.loss:
-            self.condition = Condition(loss=self.loss)
+    def __init__(
+        self, number: int, tail: int, head: int, delay: int, bps: int, limit: int, loss: float
+    ) -> None:
+        if not 0 < number <= MASK:
+            raise ValueError(f"links are numbered from 1 to {MASK}, not {number}")
+        self.number = number
+        self.tail = tail
+        self.head = head
+        self.delay = delay
+        self.bps = self.nominal_bps = bps  # 0: bytes take no time
+        self.limit = limit  # packets that may wait; 0 is no limit
+        self.loss = loss
+        self.condition: Condition | None = None  # if there is anything unusual
+        if loss:
+            self.condition = Condition(loss=loss)
+        self.free_at = 0
+        self.size = self.transmission = 0  # of the last packet, in bytes and nanoseconds
+        self.first: Flight | None = None
+        self.last: Flight | None = None
+        self.starting: Flight | None = None  # the first that waits, or that has started since
+        self.waiting = 0  # packets from that one on
+        self.longest = 0
+        self.packets = 0
+        self.time = 0  # packets × nanoseconds that they spent waiting and on the link
+        self.dropped = 0
+        self.lost = 0
+        self.duplicated = 0
 
     def queue(self, now: int) -> int:
         """How many packets wait for their turn."""
-        waiting = self.waiting
-        while waiting and waiting[0] <= now:
-            waiting.popleft()
-        return len(waiting)
+        flight = self.starting
+        while flight is not None and flight.start <= now:
+            flight = flight.behind
+            self.waiting -= 1
+        self.starting = flight
+        return self.waiting
+
+    def wait(self, flight: "Flight", now: int) -> None:
+        """A packet that is on the link waits for its turn."""
+        if self.starting is None:
+            self.starting = flight
+        self.waiting += 1
+        if self.waiting > self.longest:
+            self.longest = max(self.longest, self.queue(now))
+
+    def transmission_of(self, size: int) -> int:
+        """The nanoseconds that a packet of this size takes, remembered for the next one."""
+        self.size = size
+        self.transmission = size * 8 * NS_PER_S // self.bps if self.bps else 0
+        return self.transmission
 
     def set_condition(self, condition: Condition) -> None:
         """From now on the link is like this, on top of what it was configured to lose."""
         whole = condition._replace(loss=1 - (1 - self.loss) * (1 - condition.loss))
         self.condition = None if whole == Condition() else whole
-        self.transmission = self.nominal
-        if condition.slowness != 1:
-            slower = max(1, round(self.nominal.bps / condition.slowness))
-            self.transmission = type(self.nominal)(slower)
+        self.bps, self.size = self.nominal_bps, 0
+        if condition.slowness != 1 and self.bps:
+            self.bps = max(1, round(self.nominal_bps / condition.slowness))
+
+    def clear(self) -> int:
+        """Lose all that is on the link and waits for it; how many packets that was."""
+        flight, count = self.first, 0
+        while flight is not None:
+            flight, count = flight.behind, count + 1
+        self.first = self.last = self.starting = None
+        self.waiting = self.free_at = 0
+        self.lost += count
+        return count
 
 
 class Hop:
@@ -107,21 +153,37 @@ class Hop:
     ``to`` is the process at the end of the route; -1 in a tree, which has several.
     """
 
-    __slots__ = ("link", "onward", "receivers", "receives", "to")
+    __slots__ = ("further", "link", "next", "receivers", "receives", "to")
 
     def __init__(self, link: Link, onward: tuple["Hop", ...], receives: bool, to: int = -1) -> None:
         self.link = link
-        self.onward = onward
+        self.next: Hop | None = onward[0] if onward else None
+        self.further = onward[1:]  # where a tree has branches
         self.receives = receives
         self.to = to
         self.receivers: int = receives + sum(hop.receivers for hop in onward)
 
 
-@dataclass(slots=True, eq=False)
+class Flight:
+    """A packet on one link of its way; behind it is the one that entered the link after it."""
+
+    __slots__ = ("arrival", "behind", "hop", "packet", "start")
+
+    def __init__(self, hop: Hop, packet: Packet) -> None:
+        self.hop = hop
+        self.packet = packet
+        self.start = 0
+        self.arrival = 0
+        self.behind: Flight | None = None
+
+
 class Call:
     """Something to be done at a time, unless it is cancelled before."""
 
-    do: Callable[[], None] | None
+    __slots__ = ("do",)
+
+    def __init__(self, do: Callable[[], None]) -> None:
+        self.do: Callable[[], None] | None = do
 
     def cancel(self) -> None:
         """It shall not be done; time does not wait for it either."""
@@ -143,8 +205,8 @@ class Scheduler:
         self.tick: Callable[[], None] = lambda: None
         self._arrive = arrive
         self._rng = rng
-        self._flights = [deque(), *(link.flight for link in links)]
-        self._heap: list[int] = []
+        self._links = [None, *links]
+        self._heap = Heap()
         self._calls: list[tuple[int, int, Call]] = []
         self._asked = 0
 
@@ -155,46 +217,47 @@ class Scheduler:
         self._asked += 1
         call = Call(do)
         heappush(self._calls, (time, self._asked, call))
-        heappush(self._heap, time << LINK_BITS)
+        self._heap.push(min(time, FAR), 0)
         return call
 
     def cut(self, link: Link) -> None:
         """All that waits for a link and travels on it is lost."""
-        if link.flight:
-            self._heap.remove(link.flight[0][0])
-            heapify(self._heap)
-        link.lost += len(link.flight)
-        link.flight.clear()
-        link.waiting.clear()
-        link.free_at = 0
+        if link.first is not None:
+            self._heap.remove(link.first.arrival, link.number)
+        link.clear()
 
-    def transmit(self, hop: Hop, packet: Packet, now: int, admitted: bool = False) -> None:
-        """Queue a packet on a hop's link, if the link's condition admits it."""
+    def transmit(self, flight: Flight, now: int, admitted: bool = False) -> None:
+        """Queue a packet on the link of its hop, if the link's condition admits it."""
+        hop, packet = flight.hop, flight.packet
         link = hop.link
         if link.condition is not None and not admitted:
             self._admit(link.condition, hop, packet, now)
             return
-        start = link.free_at
-        if start > now:
+        start, waits = now, False
+        if link.free_at > now:
             if link.limit and link.queue(now) >= link.limit:
                 link.dropped += 1
                 return
-            waiting = link.waiting
-            waiting.append(start)
-            if len(waiting) > link.longest:
-                link.longest = max(link.longest, link.queue(now))
-        else:
-            start = now
-        link.free_at = end = start + link.transmission[packet.size]
+            start, waits = link.free_at, True
+        size = packet.size
+        link.free_at = end = start + (
+            link.transmission if size == link.size else link.transmission_of(size)
+        )
         arrival = end + link.delay
         link.packets += 1
-        self.wire_bytes += packet.size
+        self.wire_bytes += size
         link.time += arrival - now
-        key = arrival << LINK_BITS | link.number
-        flight = link.flight
-        if not flight:
-            heappush(self._heap, key)
-        flight.append((key, hop, packet))
+        flight.start, flight.arrival, flight.behind = start, arrival, None
+        last, link.last = link.last, flight
+        if last is None:
+            link.first = flight
+            self._heap.push(arrival, link.number)
+        else:
+            last.behind = flight
+        if waits:
+            link.wait(flight, now)
+        else:  # all before it have started
+            link.starting, link.waiting = None, 0
         if self.record is not None:
             self.record(hop, packet, now, start, arrival)
 
@@ -209,12 +272,12 @@ class Scheduler:
             if condition.reordering and draw() < condition.reordering:
                 self.call_at(now + condition.late_ns, partial(self._admit_late, hop, packet))
             else:
-                self.transmit(hop, packet, now, True)
+                self.transmit(Flight(hop, packet), now, True)
 
     def _admit_late(self, hop: Hop, packet: Packet) -> None:
         condition = hop.link.condition
         if condition is None or condition.up:
-            self.transmit(hop, packet, self.now, True)
+            self.transmit(Flight(hop, packet), self.now, True)
         else:
             hop.link.lost += 1
 
@@ -227,29 +290,38 @@ class Scheduler:
             gc.enable()
 
     def _run(self) -> int:
-        heap, flights = self._heap, self._flights
-        transmit, arrive = self.transmit, self._arrive
+        heap, links, arrive = self._heap, self._links, self._arrive
         events = 0
-        while heap:
-            key = heap[0]
+        while (number := heap.first()) >= 0:
             events += 1
             if not events % EVENTS_PER_TICK:
                 self.tick()
-            flight = flights[key & LINK_MASK]
-            if not flight:
-                heappop(heap)
-                if do := heappop(self._calls)[2].do:
-                    self.now = key >> LINK_BITS
+            link = links[number]
+            if link is None:
+                heap.pop()
+                time, _, call = heappop(self._calls)
+                if (do := call.do) is not None:
+                    self.now = time
                     do()
                 continue
-            self.now = now = key >> LINK_BITS
-            _, hop, packet = flight.popleft()
-            if flight:
-                heapreplace(heap, flight[0][0])
+            flight = link.first
+            assert flight is not None
+            self.now = now = flight.arrival
+            hop, packet = flight.hop, flight.packet
+            link.first = behind = flight.behind
+            if link.starting is flight:
+                link.starting = behind
+                link.waiting -= 1
+            if behind is None:
+                link.last = None
+                heap.pop()
             else:
-                heappop(heap)
-            for onward in hop.onward:
-                transmit(onward, packet, now)
+                heap.replace(behind.arrival, number)
+            if hop.next is not None:
+                flight.hop = hop.next
+                self.transmit(flight, now)
+                for onward in hop.further:
+                    self.transmit(Flight(onward, packet), now)
             if hop.receives:
-                arrive(hop.link.head, packet, now)
+                arrive(link.head, packet, now)
         return events

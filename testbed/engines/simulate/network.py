@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import networkx as nx
 
-from testbed.engines.simulate.links import Call, Hop, Link, Packet, Scheduler, Transmission
+from testbed.engines.simulate.links import Call, Flight, Hop, Link, Packet, Scheduler
 from testbed.faults import Condition
 from testbed.node import Node
 from testbed.node.meter import Carried, Sent
@@ -36,7 +36,7 @@ class SimulatedNetwork:
         self.framing: Framing = framing
         self.mtu = mtu
         self.links = directed_links(graph)
-        self.blackhole = Link(len(self.links) + 1, -1, -1, 0, Transmission(1), 0, 0.0)
+        self.blackhole = Link(len(self.links) + 1, -1, -1, 0, 1, 0, 0.0)
         self.blackhole.set_condition(Condition(up=False))
         self.scheduler = Scheduler([*self.links.values(), self.blackhole], self._arrive, rng)
         self.receivers: list[Receive] = []  # what each node does with a message
@@ -53,11 +53,11 @@ class SimulatedNetwork:
         """A copy for each peer along its shortest path."""
         packets = self._cut(sender, message, len(peers))
         routes = self._routes[sender]
-        transmit, now = self.scheduler.transmit, self.scheduler.now
+        scheduler = self.scheduler
         for peer in peers:
             route = routes.get(peer) or self._route(sender, peer)
             for packet in packets:
-                transmit(route, packet, now)
+                scheduler.transmit(Flight(route, packet), scheduler.now)
 
     def multicast(self, sender: int, peers: tuple[int, ...], message: Message) -> None:
         """One copy along the sender's shortest-path tree, pruned to the receivers."""
@@ -65,7 +65,7 @@ class SimulatedNetwork:
         scheduler = self.scheduler
         for packet in self._cut(sender, message, len(peers)):
             for route in routes:
-                scheduler.transmit(route, packet, scheduler.now)
+                scheduler.transmit(Flight(route, packet), scheduler.now)
 
     def carried(self) -> Carried:
         """What the links have carried so far."""
@@ -212,17 +212,15 @@ def _unseen(message: Message) -> None:
 
 def directed_links(graph: nx.Graph[int]) -> dict[tuple[int, int], Link]:
     """Both directions of every link of the graph, numbered from 1 in order."""
-    rates: dict[int, Transmission] = {}
     links: dict[tuple[int, int], Link] = {}
     for tail, head in sorted((*graph.edges, *((b, a) for a, b in graph.edges))):
         data = graph.edges[tail, head]
-        bps = data["bandwidth_bps"]
         links[tail, head] = Link(
             len(links) + 1,
             tail,
             head,
             data["delay_ns"],
-            rates.setdefault(bps, Transmission(bps)),
+            data["bandwidth_bps"],
             data["queue_packets"],
             data["loss"],
         )
