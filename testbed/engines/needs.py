@@ -12,7 +12,7 @@ from pathlib import Path
 from testbed.compiled import compiled
 from testbed.engines.virtual.errors import GuestError
 from testbed.engines.virtual.kernel import find_kernel
-from testbed.engines.virtual.memory import choose_memory_place
+from testbed.engines.virtual.memory import choose_memory_place, require_files
 from testbed.engines.virtual.walls import landlock_version
 from testbed.errors import EXTRAS, SETUP, UserError, installing, missing, require
 
@@ -113,8 +113,11 @@ def netem() -> Ability:
 
 def backlog() -> Ability:
     """Packets that are between two interfaces at one moment; beyond it the kernel drops them."""
-    room = int(Path("/proc/sys/net/core/netdev_max_backlog").read_text())
     remedy = f"sudo sysctl -w net.core.netdev_max_backlog={BACKLOG}"
+    try:
+        room = int(Path("/proc/sys/net/core/netdev_max_backlog").read_text())
+    except FileNotFoundError:  # it belongs to the machine, and this is a container
+        return Ability("packet backlog", False, "unknown in a container", remedy, "mininet")
     return Ability("packet backlog", room >= BACKLOG, f"{room:,} packets", remedy, "mininet")
 
 
@@ -135,6 +138,7 @@ def virtual_kernel() -> Ability:
 def guest_memory() -> Ability:
     """A guest works on a disk too, but slower."""
     try:
+        require_files()
         place = choose_memory_place(GUEST_MB)
     except GuestError as error:
         ok, detail = False, str(error)

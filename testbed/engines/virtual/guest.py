@@ -23,7 +23,7 @@ from typing import Self
 from testbed.engines.virtual import errors
 from testbed.engines.virtual.cpu import Cpu
 from testbed.engines.virtual.kernel import Kernel, find_kernel
-from testbed.engines.virtual.memory import choose_memory_place
+from testbed.engines.virtual.memory import choose_memory_place, require_files
 from testbed.engines.virtual.output import FollowedFile, fingerprint
 from testbed.engines.virtual.probe import Probe
 from testbed.engines.virtual.walls import walls
@@ -146,6 +146,7 @@ class Guest:
 
     def __enter__(self) -> Self:
         self._began = time.monotonic()
+        require_files()
         memory = choose_memory_place(self._settings.memory_mb)
         if memory.slow:
             _log.info(

@@ -1,4 +1,4 @@
-"""Chooses where a guest's memory lives.
+"""Chooses where a guest's memory lives, and whether the host lets it have files enough.
 
 User-mode Linux keeps its memory in an unlinked file. On a tmpfs that file is plain memory; on a
 disk the host keeps writing it back, and the guest is very slow. If the file cannot grow (a container's
@@ -7,6 +7,7 @@ beforehand.
 """
 
 import os
+import resource
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,9 @@ from pathlib import Path
 from testbed.engines.virtual.errors import GuestMemoryError
 
 _MIB = 1024 * 1024
+# The kernel keeps a descriptor for each of the host's files that its guest has read: Python, Mininet
+# and Ryu are some 1,250.
+FILES = 2048
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,16 @@ def choose_memory_place(
             "less, enlarge /dev/shm, or point TMPDIR at a tmpfs with enough room."
         )
     return min(places, key=lambda place: place.slow)
+
+
+def require_files() -> None:
+    """Refuse to boot a guest that would run out of descriptors, which its programs cannot explain."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if resource.RLIM_INFINITY != most < FILES:
+        raise GuestMemoryError(
+            f"The guest needs {FILES} open files and may have {most}: raise the hard limit "
+            "(`ulimit -Hn`; of a container, --ulimit nofile=65536)."
+        )
 
 
 def _candidates() -> Iterator[Path]:
