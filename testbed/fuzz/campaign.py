@@ -1,4 +1,4 @@
-"""The experiments of one seed: one that is drawn, and for some protocols mutants of it.
+"""The experiments of one seed: one that is drawn, and for some protocols storms and mutants of it.
 
 A mutant is made of the last run that has shown something new: three things in a row that no process
 did in the runs before. All of it follows from the origin, so that a seed repeats what it has found.
@@ -32,6 +32,10 @@ def experiments(protocol: type[Protocol], origin: Origin) -> Iterator[Example]:
     drawn = tried(profile.draw(origin))
     yield drawn
     if drawn.trial.wrong is None and nodes_of(drawn.document) <= SMALL:
+        for number in range(1, profile.storms + 1):
+            yield (storm := tried(profile.storm(origin.seed, number)))
+            if storm.trial.wrong is not None:
+                return
         rng = stream(origin.seed, "mutants", drawn.document["name"])
         yield from _mutants(drawn, profile.mutants, rng)
 

@@ -38,6 +38,7 @@ from typing_extensions import override
 
 from testbed.experiment import Experiment, Scenario
 from testbed.experiment.network import Network
+from testbed.experiment.seeds import stream
 from testbed.faults import (
     Crash,
     Duplication,
@@ -62,6 +63,8 @@ from testbed.fuzz.profiles.scenes import (
     Scenes,
     near,
 )
+from testbed.fuzz.profiles.storms import Storm, calm
+from testbed.plugins import reference
 from testbed.protocols.daisy.tree import LEVEL, daisy
 from testbed.workloads.script import ScriptedMessage
 
@@ -71,6 +74,7 @@ RATES_MBIT: tuple[Any, ...] = (10.0, 10.0, 1000.0, [10.0, 100.0])
 LEAST_MESSAGES, MOST_MESSAGES = 8, 120
 DENSITIES = (0.3, 0.7, 1.0)  # messages a heartbeat
 REDRAWS = 12  # of what is beyond the limits, before some faults are left out
+STORM_SEEDS = 2**16
 CHANNEL_RETRIES = 100  # longer than any fault lasts
 DEFAULT: Table = {"safe": True, "early": False, "inside": "all"}
 VARIANTS: tuple[Table, ...] = (
@@ -87,7 +91,8 @@ class MembersProfile(Profile):
 
     least: ClassVar[tuple[int, ...]] = (2, 3, 4)
     sizes: ClassVar[tuple[int, ...]] = (5,) * 8 + (6,) * 6 + (8,) * 5 + (32,)
-    mutants: ClassVar[int] = 8
+    mutants: ClassVar[int] = 4
+    storms: ClassVar[int] = 6
 
     @override
     def reliable(self, rng: random.Random) -> bool:
@@ -141,6 +146,29 @@ class MembersProfile(Profile):
             document["fault"] += self._change_points(resolved(document), rng)
             self._keep_promised(document, rng)
         workload["send"] += self._closing_messages(resolved(document), rng)
+
+    @override
+    def storm(self, seed: int, number: int) -> Document:
+        """A small system, and settings and faults for it until they are within the limits."""
+        rng = stream(seed, "storm", self.protocol.name, number)
+        document = calm(rng)
+        document["name"] = f"fuzz-{self.protocol.name}-{seed}-storm-{number}"
+        document["seed"] = rng.randrange(1, STORM_SEEDS)
+        document["protocol"] = {"name": reference(self.protocol)}
+        network = resolved(document).network
+        variant = rng.choice(VARIANTS) if rng.random() < 0.1 else DEFAULT
+        for _ in range(REDRAWS):
+            drawn = self.fitting(network, variant, rng)
+            document["protocol"] = {"name": reference(self.protocol), **drawn}
+            settings = self.protocol.Settings(**drawn)
+            document["workload"]["settle_ms"] = self.repair_ms(settings)
+            storm = Storm(network.processes, settings, rng)
+            document["fault"] = storm.faults()
+            if self.promised(resolved(document)):
+                break
+        self._keep_promised(document, rng)
+        document["workload"]["send"] = storm.messages(document["fault"])
+        return document
 
     def actors(self, processes: int, settings: Any, rng: random.Random) -> list[int]:
         """A few processes to whom most happens: of two groups, with their servers, and any others."""

@@ -54,6 +54,8 @@ class Profile:
     """How many there are at most; one of these."""
     mutants: ClassVar[int] = 0
     """How many mutants of a small experiment are tried."""
+    storms: ClassVar[int] = 0
+    """How many small experiments of another kind are tried beside the one that is drawn."""
 
     def __init__(self, protocol: type[Protocol]) -> None:
         self.protocol = protocol
@@ -90,6 +92,10 @@ class Profile:
             document["overlay"] = {"model": rng.choice(["hypercube", "ring", "tree", "complete"])}
         self.finish(document, rng)
         return document
+
+    def storm(self, seed: int, number: int) -> Document:
+        """One of the ``storms`` of a seed."""
+        raise NotImplementedError
 
     def reliable(self, rng: random.Random) -> bool:
         """Whether the experiment uses the reliable channel."""
