@@ -1,6 +1,6 @@
 """Deterministic fault testing: random experiments from seeds, and the smallest that goes wrong.
 
-``profiles`` draw an experiment from a seed, and ``mutants`` change it by what its run has shown; a
+``profiles`` draw experiments from a seed, and ``mutants`` change one by what its run has shown; a
 ``campaign`` is all that is tried of a seed. ``trial`` simulates and judges an experiment, ``shrink``
 reduces one that went wrong to a small one. The result is an experiment file, which ``testbed run``
 repeats exactly. ``coverage`` says how much of a protocol's table of states was reached; the seeds of a
@@ -59,7 +59,7 @@ class Tally:
 
     protocol: str
     seeds: int = 0
-    runs: int = 0  # of the drawn experiments and their mutants
+    runs: int = 0  # of the drawn experiments, storms and mutants
     messages: int = 0
     deliveries: int = 0
     faults: int = 0

@@ -1,4 +1,4 @@
-"""The experiments of one seed: one that is drawn, and for some protocols storms and mutants of it.
+"""The experiments of one seed: one that is drawn, and for some protocols storms, and mutants of it.
 
 A mutant is made of the last run that has shown something new: three things in a row that no process
 did in the runs before. All of it follows from the origin, so that a seed repeats what it has found.

@@ -91,8 +91,8 @@ class MembersProfile(Profile):
 
     least: ClassVar[tuple[int, ...]] = (2, 3, 4)
     sizes: ClassVar[tuple[int, ...]] = (5,) * 8 + (6,) * 6 + (8,) * 5 + (32,)
-    mutants: ClassVar[int] = 4
-    storms: ClassVar[int] = 6
+    mutants: ClassVar[int] = 3
+    storms: ClassVar[int] = 8
 
     @override
     def reliable(self, rng: random.Random) -> bool:

@@ -19,15 +19,15 @@ from typing import Any
 from testbed.fuzz.elements import Document, Table, rounded
 from testbed.workloads.script import ScriptedMessage
 
-PROCESSES = (3, 3, 4, 4, 5, 5, 6)
+PROCESSES = (3, 4, 4, 5, 5, 6)
 SCENES = ("heal", "heal", "rejoin", "rejoin", "row")
 DELAYS_MS: tuple[Any, ...] = (0.0, 1.0, [0.0, 1.0], [0.0, 5.0])
 RATES_MBIT = (10.0, 100.0)
 AT_ENDS = (8, 12)  # messages, without answers
 ELSEWHERE = 6
 WIDTHS = (1.0, 3.0, 3.0, 6.0)  # of what is around a moment, in heartbeats
-SUBSETS = (0.0, 0.0, 0.0, 0.5, 0.9)  # how many messages are to some processes only
-ANSWERED = (0.0, 0.7, 1.0, 1.0)
+SUBSETS = (0.0, 0.0, 0.5, 1.0, 1.0)  # how many messages are to some processes only
+ANSWERED = (0.0, 0.7, 1.0, 1.0, 1.0)
 CHAINS = (1, 1, 2, 3)  # answers to answers
 
 
@@ -71,45 +71,45 @@ class Storm:
         """All talk around the ends of these faults, and around other moments."""
         rng, beat = self.rng, self.settings.heartbeat_ms
         talkers = rng.sample(range(self.nodes), rng.choice([2, self.nodes, self.nodes]))
-        answerer = rng.choice([-1, -1, self.victims[0], rng.randrange(self.nodes)])  # -1: any
+        answering = rng.choice(["any", "any", "subject"])
         width, subsets = rng.choice(WIDTHS) * beat, rng.choice(SUBSETS)
         answered, chain = rng.choice(ANSWERED), rng.choice(CHAINS)
         messages: list[ScriptedMessage] = []
-        for moment, most in self._moments(faults):
+        for moment, subject, most in self._moments(faults):
             for _ in range(most):
                 at = rounded(max(0.0, moment + rng.uniform(-1, 1) * width))
                 message: ScriptedMessage = {"node": rng.choice(talkers), "at_ms": at}
-                messages.append(self._addressed(message, subsets))
+                messages.append(self._addressed(message, subject, subsets))
                 for _ in range(chain):
                     if rng.random() >= answered:
                         break
                     there = messages[-1].get("to") or [*range(self.nodes)]
-                    node = answerer if answerer in there else rng.choice(there)
+                    node = subject if answering == "subject" else rng.choice(there)
                     message = {"node": node, "answers": len(messages) - 1}
-                    messages.append(self._addressed(message, subsets))
+                    messages.append(self._addressed(message, subject, subsets))
         return messages
 
-    def _moments(self, faults: list[Table]) -> list[tuple[float, int]]:
-        """When there is much to say, and how much."""
+    def _moments(self, faults: list[Table]) -> list[tuple[float, int, int]]:
+        """When there is much to say, who is struck then, and how much is said."""
         s, rng = self.settings, self.rng
-        found: list[tuple[float, int]] = []
+        found: list[tuple[float, int, int]] = []
         for fault in faults:
             begins, lasts = fault["at_ms"], fault.get("for_ms", s.grace_ms)
-            found.append((begins + lasts, rng.choice(AT_ENDS)))
+            subject = fault["node"] if "node" in fault else rng.choice(fault["nodes"])
+            found.append((begins + lasts, subject, rng.choice(AT_ENDS)))
             if rng.random() < 0.6:
                 later = rng.choice([0.0, s.patience_ms, s.grace_ms, *[rng.uniform(0, lasts)] * 2])
-                found.append((begins + later, ELSEWHERE))
+                found.append((begins + later, subject, ELSEWHERE))
         if self.reshapes or not faults:
-            found += [(rng.uniform(0, 3 * s.patience_ms), AT_ENDS[0]) for _ in range(2)]
+            times = [rng.uniform(0, 3 * s.patience_ms) for _ in range(2)]
+            found += [(at, rng.randrange(self.nodes), AT_ENDS[0]) for at in times]
         return found
 
-    def _addressed(self, message: ScriptedMessage, subsets: float) -> ScriptedMessage:
-        """To all, or to some that faults strike, and others."""
-        rng = self.rng
-        if rng.random() < subsets:
-            struck = rng.sample(self.victims, rng.randint(1, len(self.victims)))
-            others = rng.sample(range(self.nodes), rng.randint(0, 2))
-            message["to"] = sorted({*struck, *others})
+    def _addressed(self, message: ScriptedMessage, subject: int, subsets: float) -> ScriptedMessage:
+        """To all, or to the one that is struck and some others."""
+        if self.rng.random() < subsets:
+            others = self.rng.sample(range(self.nodes), 2)
+            message["to"] = sorted({subject, *others})
         return message
 
     def _heal(self) -> list[Table]:

@@ -1,0 +1,49 @@
+"""Storms: all talk around the ends of faults, within what is promised."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from testbed.fuzz.profiles import profile_of
+from testbed.fuzz.profiles.plain import resolved
+from testbed.protocols import PROTOCOLS
+
+PROFILE = profile_of(PROTOCOLS["daisy"])
+SEEDS = range(1, 41)
+
+
+@pytest.fixture(scope="module")
+def storms() -> list[dict[str, Any]]:
+    return [PROFILE.storm(seed, 1) for seed in SEEDS]
+
+
+def test_a_storm_follows_from_its_seed_and_number(storms: list[dict[str, Any]]) -> None:
+    assert storms[0] == PROFILE.storm(SEEDS[0], 1)
+    assert storms[0] != PROFILE.storm(SEEDS[0], 2)
+
+
+def test_all_are_within_the_promises_and_small(storms: list[dict[str, Any]]) -> None:
+    for storm in storms:
+        scenario = resolved(storm)
+        assert PROFILE.promised(scenario)
+        assert scenario.network.processes <= 6
+        assert len(storm["fault"]) <= 3
+
+
+def test_much_is_said_when_a_fault_ends(storms: list[dict[str, Any]]) -> None:
+    for storm in storms:
+        width = 6 * storm["protocol"]["heartbeat_ms"] + 0.001
+        times = [line["at_ms"] for line in storm["workload"]["send"] if "at_ms" in line]
+        for fault in storm["fault"]:
+            end = fault["at_ms"] + fault.get("for_ms", storm["protocol"]["grace_ms"])
+            assert sum(abs(at - end) <= width for at in times) >= 8
+
+
+def test_scenes_answers_and_addresses_vary(storms: list[dict[str, Any]]) -> None:
+    kinds = Counter(fault["kind"] for storm in storms for fault in storm["fault"])
+    assert {*kinds} == {"partition", "pause", "leave", "crash"}
+    answers = [any("answers" in line for line in storm["workload"]["send"]) for storm in storms]
+    subsets = [any("to" in line for line in storm["workload"]["send"]) for storm in storms]
+    assert {*answers} == {*subsets} == {True, False}
+    assert any(not storm["fault"] for storm in storms), "only splits and merges"
