@@ -21,6 +21,7 @@ from testbed.sweep.points import load_sweep
 
 ROOT = Path(__file__).parent.parent
 LABS = [file.parent for file in sorted(ROOT.glob("scripts/labs/*/lab.toml"))]
+OTHERS = ("answers.py", "figure.py")  # what is no protocol
 BLOCK = re.compile(r"^```sh\n(.*?)^```", re.M | re.S)
 
 each_lab = pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
@@ -94,7 +95,7 @@ def test_experiments_of_a_lab_can_be_read(lab: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "file",
-    [file for lab in LABS for file in lab.rglob("*.py") if file.name != "answers.py"],
+    [file for lab in LABS for file in lab.rglob("*.py") if file.name not in OTHERS],
     ids=lambda file: f"{file.parent.name}-{file.stem}",
 )
 def test_protocols_of_a_lab_stand_alone(file: Path) -> None:
