@@ -11,6 +11,7 @@ from rich.console import Console
 
 from testbed.check.fidelity import Fidelity
 from testbed.commands import terminal
+from testbed.commands.browser import add_open, open_page
 from testbed.commands.digest import add_master, digest_runs
 from testbed.commands.terminal import complain, console, exit_status, print_json, progress_bar
 from testbed.engines import choose_engine
@@ -62,6 +63,7 @@ def add_parser(commands: Any) -> None:
         help="stop when the runs are checked: no tables, no plots, no page",
     )
     add_master(parser)
+    add_open(parser)
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.set_defaults(command=command)
 
@@ -97,6 +99,8 @@ def command(options: argparse.Namespace) -> int:
         show(runs, console())
     for sentence in (*wrong, *failed):
         complain(sentence)
+    if options.open and runs:
+        open_page((runs[0].path if len(runs) == 1 else runs[0].path.parent) / PAGE)
     verdicts = [*(run.verdict.verdict for run in runs), *("unknown" for _ in failed)]
     return exit_status(verdicts) or (2 if wrong else 0)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
+from testbed.commands.browser import add_open, open_page
 from testbed.commands.terminal import complain, console, exit_status, print_json, progress_bar
 from testbed.errors import require
 from testbed.figures import swept_figures
@@ -47,6 +48,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--fresh", action="store_true", help="run all points again, also those that are done"
     )
+    add_open(parser)
     parser.add_argument("--json", action="store_true", help="print all runs and means as JSON")
     parser.set_defaults(command=command)
 
@@ -78,6 +80,8 @@ def command(options: argparse.Namespace) -> int:
         show(sweep, swept, plots, console(wide=True))
     for point, error in failed.items():
         complain(f"failed: {point}: {error}")
+    if options.open:
+        open_page(swept.directory / PAGE)
     return exit_status([*swept.points["verdict"], *("unknown" for _ in failed)])
 
 

@@ -2,15 +2,14 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-SECONDS_BEFORE_BAR = 2.0
+from testbed.commands.progress import progress_bar as progress_bar
+
 NARROWEST, USUAL = 20, 80  # columns of a terminal
 WIDTH = 140  # of a table that goes to a file
 
@@ -51,32 +50,3 @@ def exit_status(verdicts: Iterable[str]) -> int:
     """What a script is told: 0 all valid, 1 a violation, 2 a run that cannot be judged."""
     found = set(verdicts)
     return 1 if "invalid" in found else 2 if found - {"valid"} else 0
-
-
-@contextmanager
-def progress_bar(what: str) -> Iterator[Callable[[str, int, int], None]]:
-    """Bars on standard error for (stage, done, of), once the work has lasted two seconds."""
-    bars = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    )
-    tasks: dict[str, TaskID] = {}
-    begun = bars.get_time()
-
-    def update(stage: str, done: int, of: int) -> None:
-        if bars.get_time() - begun < SECONDS_BEFORE_BAR:
-            return
-        if stage not in tasks:
-            bars.start()
-            tasks[stage] = bars.add_task(f"{what}: {stage}", total=of)
-        bars.update(tasks[stage], completed=done, total=of)
-
-    try:
-        yield update
-    finally:
-        bars.stop()

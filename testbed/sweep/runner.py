@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 from testbed.errors import UserError
 from testbed.experiment import Experiment
 from testbed.plugins.source import source_of
-from testbed.progress import Progress, silent
+from testbed.progress import LEVEL, Progress, silent
 from testbed.run import run_experiment
-from testbed.runs.directory import SWEPT, whole
+from testbed.runs.directory import SWEPT, RunDirectory, runs_in, whole
 from testbed.spark.session import context
 from testbed.sweep.directory import busy, finished, locked, remove_unfinished
 from testbed.sweep.points import Sweep, cost
@@ -74,15 +74,36 @@ def run_sweep(
             _keep_files(sweep, directory)
         failed = {}
         progress("runs", len(done), len(sweep.points))
+        totals = Totals(directory)
         todo = [point for point in sweep.points if point not in done]
         with closing(_run(sweep, todo, runs, master, progress, weight)) as outcomes:
             for number, (point, error) in enumerate(outcomes, len(done) + 1):
                 progress("runs", number, len(sweep.points))
+                for name, level in totals.now().items():
+                    progress(name, level, LEVEL)
                 if error is not None:
                     failed[point] = error
                     if strict:
                         raise UserError(f"{directory}: {error}")
         return _conclude(sweep, directory, failed)
+
+
+class Totals:
+    """What the runs of a sweep have done so far, as they end."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.seen: set[str] = set()
+        self.sums = dict.fromkeys(("deliveries", "hops"), 0)
+
+    def now(self) -> dict[str, int]:
+        """All deliveries and hops of the runs that have ended."""
+        for path in runs_in(self.directory):
+            if path.name not in self.seen and (run := RunDirectory(path)).summary_file.exists():
+                self.seen.add(path.name)
+                for name in self.sums:
+                    self.sums[name] += int(run.summary.get(name, 0))
+        return self.sums
 
 
 def _keep_files(sweep: Sweep, directory: Path) -> None:

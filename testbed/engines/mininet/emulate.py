@@ -50,7 +50,7 @@ def emulate(directory: RunDirectory, progress: Progress) -> None:
         ):
             before, losses_before, asked = drops(net.namespaces), _losses(), upcalls()
             quiet = quiet_s(plan, experiment.faults)
-            figures = hosts.run(lambda done, of: progress("emulate", done, of), quiet, injector)
+            figures = hosts.run(progress, quiet, injector)
             dropped = {key: n - before[key] for key, n in drops(net.namespaces).items()}
             losses = {key: n - losses_before[key] for key, n in _losses().items()}
             asked = upcalls() - asked

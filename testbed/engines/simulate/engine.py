@@ -21,7 +21,7 @@ from testbed.node.node import endless
 from testbed.node.shared import SharedState
 from testbed.plugins.blame import FAILURES
 from testbed.plugins.limits import time_limit
-from testbed.progress import Progress
+from testbed.progress import LEVEL, Progress
 from testbed.runs.directory import RunDirectory
 from testbed.runs.events import EventLog
 from testbed.topologies.channels import ExponentialChannels
@@ -108,6 +108,8 @@ class Simulation:
         def tick() -> None:
             nonlocal before, vain
             progress("simulate", self.meter.deliveries, self.expected)
+            for name, level in self.levels().items():
+                progress(name, level, LEVEL)
             if self.meter.deliveries > most:
                 raise RunEnded
             now = self.meter.deliveries, self.meter.multicasts
@@ -123,6 +125,17 @@ class Simulation:
         with suppress(RunEnded):
             scheduler.run()
         shared.check()
+
+    def levels(self) -> dict[str, int]:
+        """The clock, and what moves and waits just now."""
+        scheduler, links = self.network.scheduler, self.network.links.values()
+        return {
+            "clock": scheduler.now,
+            "deliveries": self.meter.deliveries,
+            "hops": sum(link.packets for link in links),
+            "held": sum(len(node.held) for node in self.nodes),
+            "queued": sum(link.queue(scheduler.now) for link in links),
+        }
 
     def _is_endless(self, vain: int) -> bool:
         """Whether a protocol that should rest has had too many events, or too much time, in vain."""

@@ -17,7 +17,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, Self, TextIO
@@ -39,6 +39,7 @@ from testbed.packets.framing import frames
 from testbed.plugins.blame import FAILURES
 from testbed.plugins.limits import step_limit, time_limit
 from testbed.plugins.source import source_of
+from testbed.progress import LEVEL, Progress
 from testbed.runs.directory import RunDirectory, run_id
 from testbed.runs.events import EventLog
 
@@ -126,7 +127,7 @@ class Supervisor(Actuator):
         return max(0, time.monotonic_ns() - self.started)
 
     def run(
-        self, progress: Callable[[int, int], None], quiet_s: float, faults: FaultInjector
+        self, progress: Progress, quiet_s: float, faults: FaultInjector
     ) -> list[dict[str, Any]]:
         """Start all at one instant, wait until they are quiet, stop them; the figures of each."""
         self.started = time.monotonic_ns() + LEAD_NS
@@ -225,18 +226,20 @@ class Supervisor(Actuator):
                 hosts[node].will_send(at, payload, to)
         return list(hosts.values())
 
-    def _wait_for_quiet(
-        self, progress: Callable[[int, int], None], quiet_s: float, faults: FaultInjector
-    ) -> None:
+    def _wait_for_quiet(self, progress: Progress, quiet_s: float, faults: FaultInjector) -> None:
         """Quiet is: all that was planned is over, and nothing moved between two looks."""
         end = self.started + self.scenario.last_send
-        progress(0, end - self.started)
+        progress("emulate", 0, end - self.started)
         before = -1
         while True:
             self._sleep(quiet_s, faults)
             moved = sum(self.counters.moved)
             now = time.monotonic_ns()
-            progress(min(now, end) - self.started, end - self.started)
+            progress("emulate", min(now, end) - self.started, end - self.started)
+            deliveries = sum(self.counters.deliveries)
+            levels = {"clock": now - self.started, "deliveries": deliveries, "datagrams": moved}
+            for name, level in levels.items():
+                progress(name, level, LEVEL)
             planned = max(end, faults.latest)
             over = now > planned and not faults.pending()
             if over and self._at_rest(now - planned, moved == before):
