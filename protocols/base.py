@@ -10,6 +10,7 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, ClassVar, NamedTuple
 from zlib import crc32
 
@@ -172,7 +173,14 @@ class Place:
     @property
     def others(self) -> tuple[int, ...]:
         """All processes but this one."""
-        return tuple(p for p in range(self.processes) if p != self.me)
+        everybody = _first(self.processes)
+        return everybody[: self.me] + everybody[self.me + 1 :]
+
+
+@cache
+def _first(processes: int) -> tuple[int, ...]:
+    """So many processes; ten thousand of them share the numbers, which would take gigabytes."""
+    return tuple(range(processes))
 
 
 def given_wire_id(name: str) -> int:

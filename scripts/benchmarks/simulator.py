@@ -1,13 +1,22 @@
-"""Link-hops per second: this simulator with the Overlay protocol on top, against plain SimPy.
+"""Link-hops per second: this simulator with the Overlay protocol on top, against SimPy and ns-3.
 
-Both run the same experiment: the same graph, links, routes, overlay and bursts, flooded over
-store-and-forward links with FIFO queues. The SimPy model is written as its documentation would have
-it: a process for each direction of a link that takes packets from a Store, and one for each packet
-that propagates. It floods with the least code that does so, while ours runs the protocol's own code,
-writes the event log and keeps all measures. Both must count the same hops.
+SimPy runs the same experiment: the same graph, links, routes, overlay and bursts, flooded over
+store-and-forward links with FIFO queues. Its model is written as its documentation would have it: a
+process for each direction of a link that takes packets from a Store, and one for each packet that
+propagates. It floods with the least code that does so, while ours runs the protocol's own code, writes
+the event log and keeps all measures. Both must count the same hops.
+
+ns-3, where Debian's libns3-dev is installed, floods a hypercube over a ring of 32 nodes, with its own
+UDP, IP and routing; where copies arrive at the same time, it may send a few over other links than ours.
+
+Then gossip among thousands of processes: time, and memory per process. Seconds are of processor.
 """
 
+import json
+import subprocess
+import sys
 import tempfile
+import time
 from collections.abc import Callable, Generator
 from functools import partial
 from pathlib import Path
@@ -17,7 +26,9 @@ import simpy
 
 from scripts import parser
 from scripts.benchmarks import timed
+from scripts.benchmarks._ring import has_ns3, ns3_rates, ring
 from testbed.engines.simulate.engine import Simulation
+from testbed.engines.simulate.links import COMPILED
 from testbed.experiment import Experiment, Scenario, parse
 from testbed.packets.framing import frames
 from testbed.runs.events import EventLog
@@ -28,24 +39,67 @@ Events = Generator[simpy.Event, Any, None]
 
 
 def main() -> None:
-    """Run both in turn, and print the best rate of each and the ratio."""
+    """Measure all that is asked for."""
     command = parser("bench simulator", __doc__)
     command.add_argument("--nodes", type=int, default=100)
     command.add_argument("--milliseconds", type=float, default=2, help="of bursts")
     command.add_argument("--rounds", type=int, default=3)
+    gossip = [1000, 3000, 10_000]
+    command.add_argument(
+        "--gossip", type=int, nargs="*", default=gossip, help="numbers of processes"
+    )
     options = command.parse_args()
-    scenario = Scenario.of(flooding(options.nodes, options.milliseconds))
+    print(f"the simulator's core is {'compiled' if COMPILED else 'Python'}", flush=True)
+    flood(options.nodes, options.milliseconds, options.rounds)
+    if has_ns3():
+        on_ring(options.rounds)
+    for processes in options.gossip:
+        among(processes)
+
+
+def flood(nodes: int, milliseconds: float, rounds: int) -> None:
+    """Run this simulator and SimPy in turn, and print the best rate of each and the ratio."""
+    scenario = Scenario.of(flooding(nodes, milliseconds))
     ours, theirs = [], []
-    for _ in range(options.rounds):
-        seconds, hops = timed(partial(run_ours, scenario))
+    for _ in range(rounds):
+        seconds, hops = timed(partial(run_ours, scenario), time.process_time)
         ours.append(hops / seconds)
-        seconds, simpy_hops = timed(partial(run_simpy, scenario))
+        seconds, simpy_hops = timed(partial(run_simpy, scenario), time.process_time)
         theirs.append(simpy_hops / seconds)
         assert hops == simpy_hops, f"{hops} hops here, {simpy_hops} in SimPy"
-    print(f"Overlay on {options.nodes} nodes, {hops:,} link-hops; best of {options.rounds} rounds")
+    print(f"Overlay on {nodes} nodes, {hops:,} link-hops; best of {rounds} rounds")
+    show(ours, f"SimPy {simpy.__version__}, flooding only", theirs)
+
+
+def on_ring(rounds: int) -> None:
+    """The same against ns-3."""
+    scenario = Scenario.of(ring())
+    ours = []
+    for _ in range(rounds):
+        seconds, hops = timed(partial(run_ours, scenario), time.process_time)
+        ours.append(hops / seconds)
+    print(f"Overlay on a ring of {scenario.network.processes} nodes, {hops:,} link-hops")
+    show(ours, "ns-3, UDP over IP", ns3_rates(rounds))
+
+
+def show(ours: list[float], name: str, theirs: list[float]) -> None:
+    """Print the best rates."""
     print(f"  this simulator, protocol on top   {max(ours):>12,.0f} link-hops/s")
-    print(f"  SimPy {simpy.__version__}, flooding only        {max(theirs):>12,.0f} link-hops/s")
-    print(f"  ratio                             {max(ours) / max(theirs):>12.1f}")
+    print(f"  {name:<34}{max(theirs):>12,.0f} link-hops/s")
+    print(f"  ratio                             {max(ours) / max(theirs):>12.1f}", flush=True)
+
+
+def among(processes: int) -> None:
+    """Gossip among so many processes."""
+    words = [sys.executable, "-m", "scripts.benchmarks._gossip", str(processes)]
+    told = json.loads(subprocess.check_output(words))
+    each = (told["bytes"] - told["before"]) / processes
+    print(
+        f"gossip among {processes:,} processes: {told['deliveries']:,} deliveries, "
+        f"{told['hops']:,} link-hops in {told['seconds']:.0f} s; {told['bytes'] / 1e9:.2f} GB, "
+        f"{each / 1e3:,.0f} kB a process",
+        flush=True,
+    )
 
 
 def flooding(nodes: int, milliseconds: float) -> Experiment:

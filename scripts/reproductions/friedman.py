@@ -15,6 +15,9 @@ What the paper leaves open, and what is assumed here:
   said of delivery queues is therefore also measured under a load that the links can carry: Poisson
   senders, 40 messages a second each, for a second.
 - The 32-byte header is meant to cover the transport's, so packets are framed "bare".
+
+With ``--engine virtual`` all is measured twice: simulated, and from the packets of an emulated network,
+which are framed "udp". The plots have both. What was stopped goes on where it was.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ from testbed.commands.terminal import progress_bar
 from testbed.errors import UserError
 from testbed.experiment import read_document
 from testbed.experiment.expand import expand
-from testbed.report.trends import TRENDS
+from testbed.report.trends import TRENDS, draw_trends
 from testbed.sweep.points import Sweep
 from testbed.sweep.runner import run_sweep
 
@@ -79,13 +82,43 @@ def add_options(parser: ArgumentParser) -> None:
     add("--sizes", type=int, nargs="+", default=every, choices=every, metavar="N")
     add("--duration-ms", type=float, default=2.0, help="how long senders send")
     add("--seeds", type=int, default=2, help="topologies to average over")
-    add("--framing", choices=("bare", "udp"), default="bare")
+    add("--framing", choices=("bare", "udp"), help="default: bare, of an emulated network udp")
+    add("--engine", choices=("simulate", "virtual"), default="simulate")
+
+
+class Measured(NamedTuple):
+    """What both sweeps found on one engine."""
+
+    directories: tuple[Path, Path]
+    trends: pd.DataFrame
+    plots: list[Path]
+    figures: Figures
 
 
 def reproduce(options: Namespace) -> None:
     """Run both sweeps, judge every statement, and say which plot is which figure of the paper."""
+    emulated = options.engine == "virtual"
+    options.framing = options.framing or ("udp" if emulated else "bare")
+    found = measure(options, "simulate")
+    if emulated:
+        simulated, found = found, measure(options, options.engine)
+        show_beside(simulated.figures, found.figures)
+        found = found._replace(plots=draw_beside(simulated, found))
+    print(
+        f"10 senders, bursts of 10 messages each millisecond for {options.duration_ms:g} ms, "
+        f"{options.seeds} topologies each, packets framed {options.framing}, {options.engine}"
+    )
+    show_statements(found.figures)
+    show_figures(found.figures)
+    show_files(found.directories[0], found.plots)
+    print(f"results: {found.directories[0]} and {found.directories[1]}")
+
+
+def measure(options: Namespace, engine: str) -> Measured:
+    """Run both sweeps on an engine."""
     document = {
         **(base := read_document(FILE)),
+        "engine": engine,
         "seed": list(range(1, options.seeds + 1)),
         "topology": [t for t in base["topology"] if t["nodes"] in options.sizes],
         "transport": {"framing": options.framing},
@@ -99,14 +132,33 @@ def reproduce(options: Namespace) -> None:
     directory, trends, plots = sweep(document, options)
     other_directory, other_trends, _ = sweep(document | carried, options)
     figures = figures_of(trends, other_trends, min(options.sizes))
-    print(
-        f"10 senders, bursts of 10 messages each millisecond for {options.duration_ms:g} ms, "
-        f"{options.seeds} topologies each, packets framed {options.framing}"
-    )
-    show_statements(figures)
-    show_figures(figures)
-    show_files(directory, plots)
-    print(f"results: {directory} and {other_directory}")
+    return Measured((directory, other_directory), trends, plots, figures)
+
+
+def draw_beside(simulated: Measured, emulated: Measured) -> list[Path]:
+    """Draw the trends of both engines into the same plots."""
+    import pandas as pd
+
+    named = [
+        found.trends.assign(protocol=found.trends["protocol"] + said)
+        for found, said in ((simulated, ", simulated"), (emulated, ", from packets"))
+    ]
+    drawn = draw_trends(pd.concat(named), emulated.directories[0] / "figures")
+    return [plot.file for plot in drawn]
+
+
+def show_beside(simulated: Figures, emulated: Figures) -> None:
+    """Show how far the figures of the packets are from the simulated ones."""
+    rows = []
+    for point, figures in sorted(emulated.items(), key=lambda item: item[0][1:]):
+        protocol, nodes, data = point
+        cells = []
+        for _, key, _ in SHOWN:
+            one, other = simulated[point][key], figures[key]
+            cells.append("same" if one == other else f"{(other - one) / (one or 1):+.3%}")
+        rows.append([str(nodes), str(data), protocol, *cells])
+    heads = ("n", "data", "protocol", *(label for label, _, _ in SHOWN))
+    show_table(heads, rows, words=3, title="From packets, against simulated")
 
 
 def sweep(document: dict[str, Any], options: Namespace) -> tuple[Path, pd.DataFrame, list[Path]]:
