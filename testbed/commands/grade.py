@@ -2,17 +2,22 @@
 
 import argparse
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rich.markup import escape
+
 from testbed.commands.terminal import complain, console, new_table, progress_bar
 from testbed.errors import UserError, read_text
+from testbed.grade.bundle import write_bundle
 from testbed.grade.course import Course, grade_class, troubles
+from testbed.grade.formats import classroom50, gradescope
 from testbed.grade.lab import Lab
 from testbed.grade.output import write_all
 from testbed.grade.result import Grade
 from testbed.grade.selftest import self_test
-from testbed.grade.submission import read_all
+from testbed.grade.submission import read_all, student_of
 from testbed.grade.tables import remark
 from testbed.grade.variants import write_variant
 
@@ -61,7 +66,31 @@ def add_parser(commands: Any) -> None:
 
 def _add_modes(parser: argparse.ArgumentParser) -> None:
     """What to do other than to grade."""
+    parser.add_argument(
+        "--gradescope",
+        type=Path,
+        metavar="FILE",
+        help="also write the result of the one submission here, as Gradescope takes it",
+    )
+    parser.add_argument(
+        "--metadata",
+        type=Path,
+        metavar="FILE",
+        help="Gradescope's submission_metadata.json, which says who the student is",
+    )
+    parser.add_argument(
+        "--classroom50",
+        type=Path,
+        metavar="FILE",
+        help="also write the result of the one submission here, as Classroom 50 takes it",
+    )
     modes = parser.add_mutually_exclusive_group()
+    modes.add_argument(
+        "--bundle",
+        type=Path,
+        metavar="ZIP",
+        help="write an autograder for Gradescope: the testbed, the lab and the secret",
+    )
     modes.add_argument(
         "--self-test",
         action="store_true",
@@ -83,6 +112,10 @@ def command(options: argparse.Namespace) -> int:
     if options.self_test:
         return _self_test([options.lab, *options.submission])
     lab = Lab.read(options.lab)
+    if options.bundle:
+        write_bundle(lab, secret, options.bundle)
+        console().print(f"autograder: {options.bundle}", soft_wrap=True, markup=False)
+        return 0
     if not options.submission:
         raise UserError("name at least one submission, as in testbed grade LAB alice.py bob.py")
     if options.variant:
@@ -95,6 +128,10 @@ def command(options: argparse.Namespace) -> int:
 
 def _grade(course: Course, options: argparse.Namespace) -> int:
     submissions = read_all(options.submission, course.lab)
+    if options.metadata:
+        submissions = [replace(s, student=student_of(options.metadata)) for s in submissions]
+    if (options.gradescope or options.classroom50) and len(submissions) != 1:
+        raise UserError("--gradescope and --classroom50 are for one submission at a time")
     if options.secret is None and any(tier.hidden for tier in course.lab.tiers):
         complain("without --secret, hidden seeds can be worked out by anybody")
     try:
@@ -105,6 +142,11 @@ def _grade(course: Course, options: argparse.Namespace) -> int:
         complain(f"what is graded is kept in {options.output}; --resume goes on")
         raise
     write_all(course, grades)
+    if options.gradescope:
+        options.gradescope.write_text(gradescope(course.lab, grades[0]), "utf-8")
+    if options.classroom50:
+        content = classroom50(course.lab, grades[0], os.environ)
+        options.classroom50.write_text(content, "utf-8")
     _show(course.lab, grades, options.output)
     failed = troubles(grades)
     for sentence in failed:
@@ -115,9 +157,12 @@ def _grade(course: Course, options: argparse.Namespace) -> int:
 def _show(lab: Lab, grades: list[Grade], output: Path) -> None:
     out = console(wide=True)
     table = new_table(["student"], ["score"])
-    table.add_column("remark", overflow="ellipsis", no_wrap=True)
+    table.add_column("remark")
+    room = max(20, out.width - 12 - max(len(grade.student) for grade in grades))
     for grade in grades:
-        table.add_row(grade.student, f"{grade.score}", remark(grade))
+        said = remark(grade)
+        short = said if len(said) <= room else f"{said[: room - 1]}…"
+        table.add_row(escape(grade.student), f"{grade.score}", escape(short))
     out.print(table)
     out.print(f"of {lab.points} points; table and pages: {output}", soft_wrap=True, markup=False)
 

@@ -190,8 +190,8 @@ def _grade(course: Course, submission: Submission, cells: Cells) -> None:
     """What a grader does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it ends it
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    limit = MEMORY_MB << 20
-    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_MB << 20, hard))
     results = list(course.kept(submission))
 
     def tell(result: Result) -> None:

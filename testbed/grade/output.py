@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
 from testbed.grade.course import Course
+from testbed.grade.formats import classroom50, gradescope, junit
 from testbed.grade.pages import student_page, violation_files
 from testbed.grade.result import Grade
 from testbed.grade.tables import to_csv, to_html
@@ -20,11 +22,17 @@ def write_all(course: Course, grades: Sequence[Grade]) -> None:
     lab, output = course.lab, course.output
     names = [course.file(grade.student).stem for grade in grades]
     for name, grade in zip(names, grades, strict=True):
-        files = {"index.html": student_page(lab, grade), **violation_files(grade)}
+        files = {
+            "index.html": student_page(lab, grade),
+            "gradescope.json": gradescope(lab, grade),
+            "classroom50.json": classroom50(lab, grade, os.environ),
+            **violation_files(grade),
+        }
         for file, text in files.items():
             _write(output / STUDENTS / name / file, text)
     links = [f"{STUDENTS}/{quote(name)}/index.html" for name in names]
     _write(output / "class.csv", to_csv(lab, grades))
+    _write(output / "junit.xml", junit(lab, grades))
     _write(output / "class.html", to_html(lab, grades, links))
 
 

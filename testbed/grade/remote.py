@@ -19,12 +19,14 @@ from __future__ import annotations
 import copy
 from binascii import crc_hqx
 from collections.abc import Hashable, Iterator
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from testbed.errors import ProtocolError
-from testbed.grade.cells import MEDDLES, Cell, CellError, Cells
+from testbed.grade.cells import MEDDLES, Cell, CellError, Cells, harmless
 from testbed.node.effects import MisuseError, misuse
 from testbed.plugins.limits import StuckError
+from testbed.plugins.source import Source
 from testbed.protocols import (
     CancelTimer,
     Codec,
@@ -96,6 +98,7 @@ class Bench:
 
     def __init__(self, cells: Cells, file: str, text: str, taken: list[str]) -> None:
         self._cells, self._file, self._text, self._taken = cells, file, text, taken
+        self.source: Source | None = None  # once it was loaded
         self.exploring = False
         self.together = False  # all processes of a run in one cell: fast, where nothing is judged
         self.stuck = ""  # how a call did not come to an end, if one did not
@@ -108,9 +111,12 @@ class Bench:
         raise TypeError("a bench stays where it is")
 
     def load(self) -> tuple[str, dict[str, bool]]:
-        """What the class is called, and what it says of itself, in a cell that is then thrown away."""
+        """What the protocol is called, and what it says of itself, in a cell for nothing else."""
         try:
-            name, facts = self._loaded(self._cell())[1:]
+            name, facts, cls = self._loaded(self._cell())[1:]
+            if not (isinstance(cls, str) and cls.isidentifier()):
+                raise CellError(f"its class is called {harmless(cls)!r}")
+            self.source = Source(Path("/") / self._file, self._text, cls)
             return str(name), {str(key): bool(value) for key, value in dict(facts).items()}
         except (ValueError, TypeError):
             raise CellError(MEDDLES) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -58,6 +59,15 @@ def read_all(paths: Iterable[Path], lab: Lab) -> list[Submission]:
             raise UserError(f"two submissions are called {submission.student!r}; rename one")
         found[submission.student] = submission
     return [found[student] for student in sorted(found)]
+
+
+def student_of(metadata: Path) -> str:
+    """Who handed in, by Gradescope's ``submission_metadata.json``; of a group, all its members."""
+    try:
+        users = json.loads(metadata.read_text("utf-8"))["users"]
+        return " ".join(sorted(str(user.get("email") or user["id"]) for user in users))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UserError(f"{metadata}: not the metadata of a submission: {error!r}") from None
 
 
 def _text(path: Path, name: str, alone: bool) -> str | None:

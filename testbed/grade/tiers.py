@@ -17,6 +17,7 @@ from testbed.explore.diagram import Diagram
 from testbed.fuzz import Example, Origin, experiments, shrunk
 from testbed.fuzz.trial import COSTLY
 from testbed.grade.cells import CellError, Cells, harmless
+from testbed.grade.emulated import emulated
 from testbed.grade.lab import Lab, Tier
 from testbed.grade.remote import Bench, Remote, stand_in_for
 from testbed.grade.result import Result, half_and_half, share
@@ -206,7 +207,9 @@ class Trials:
                 return harmless(str(error).replace(runs, "runs"))
             if run.verdict.verdict != "valid":
                 return harmless(run.verdict.explain(1)[-1])
-            return over_limits(tier.limits, run.summary)
+            if problem := over_limits(tier.limits, run.summary):
+                return problem
+        return emulated(protocol, file) if tier.engine == "virtual" else ""
 
 
 def over_limits(limits: dict[str, float], summary: dict[str, Any]) -> str:

@@ -54,13 +54,15 @@ def look_up(name: str, base: Path = Path()) -> type[Protocol] | None:
 
 
 @contextmanager
-def stand_in(protocol: type[Protocol]) -> Iterator[None]:
-    """Have a class found by its name in this context, which stands for a protocol that is elsewhere."""
-    _stand_ins[protocol.name] = protocol
+def stand_in(protocol: type[Protocol], *names: str) -> Iterator[None]:
+    """Have a class found by its name and others, which stands for a protocol that is elsewhere."""
+    before = dict(_stand_ins)
+    _stand_ins.update(dict.fromkeys((protocol.name, *names), protocol))
     try:
         yield
     finally:
-        del _stand_ins[protocol.name]
+        _stand_ins.clear()
+        _stand_ins.update(before)
 
 
 def loaded() -> list[type[Protocol]]:

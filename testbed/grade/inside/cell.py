@@ -120,7 +120,7 @@ class Cell:
         self._shared = SharedState(kind)
         facts = {name: bool(getattr(kind, name)) for name in TOLD}
         facts["needs_fifo"] = bool(kind.needs_fifo(kind.Settings()))
-        return ["loaded", kind.name, facts]
+        return ["loaded", kind.name, facts, kind.__name__]
 
     def _make(self, place: dict[str, Any], exploring: bool) -> list[Any]:
         """Make a process; there may be several in one cell."""
