@@ -78,8 +78,8 @@ def test_variants_differ_by_student_and_are_always_the_same(lab: Lab, tmp_path: 
     ("change", "sentence"),
     [
         (('kind = "answers"', 'kind = "answer"'), "tier.0.kind: input should be 'loads'"),
-        (("points = 9", "pionts = 9"), "tier.0.points: field required"),
-        (('lost = ["words"]', 'lost = ["wrods"]'), "there is no tier 'wrods'"),
+        (("points = 9", "score = 9"), "tier.0.points: field required"),
+        (('lost = ["words"]', 'lost = ["words?"]'), "there is no tier 'words?'"),
         (("questions = { seed", "question = { seed"), "question"),
     ],
 )
