@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 TOOLS = ["bash", "cat", "cut", "dirname", "flock", "grep", "ln", "mktemp", "rm", "sed", "sha256sum"]
 TOOLS += ["tail", "tee", "tr", "true", "uname", "wc"]
 BASE = ["python3", "python3-venv", "mininet", "openvswitch-switch", "python3-openvswitch"]
-BASE += ["iproute2", "iputils-ping"]
+BASE += ["iproute2", "iputils-ping", "gcc", "python3-dev"]
 JAVA = "java-runtime-headless (= {0}), java17-runtime-headless, java{0}-runtime-headless"
 BOOKWORM = [*BASE, "libpcap0.8", f"openjdk-17-jre-headless, {JAVA.format(17)}"]
 TRIXIE = [
@@ -40,6 +40,7 @@ def setup(tmp_path: Path) -> Setup:
     stamp = sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
     (tmp_path / ".venv" / ".stamp").write_text(stamp)
     stub(environment / "testbed", "")
+    stub(environment / "python", "")  # finds the simulator's core compiled
 
     def run(*options: str, **programs: str) -> subprocess.CompletedProcess[str]:
         for name, text in programs.items():
@@ -106,7 +107,7 @@ def test_on_ubuntu_what_the_archive_lacks_is_named_and_the_rest_installed(
     last = (tmp_path / "asked").read_text().splitlines()[-1]
     assert last.endswith(
         " mininet openvswitch-switch python3-openvswitch libpcap0.8 iputils-ping "
-        "default-jre-headless tshark shellcheck python3-wheel"
+        "default-jre-headless gcc python3-dev tshark shellcheck python3-wheel"
     )
 
 
