@@ -168,10 +168,16 @@ class Excluding(Voting):
         yield from self.request(now)
 
     def request(self, now: int) -> TicketEffects:
-        """Send REQCOORD to voters that have not acknowledged, and to the target's own process."""
+        """Send REQCOORD to voters that have not acknowledged, and to the target's own process.
+
+        Not while the voters of this process owe it an answer: it may have been excluded itself, and
+        would take along the one that has done so.
+        """
         assert self.member is not None
         assert self.exclusion is not None
         x = self.exclusion
+        if self.question is None or not self.question.granted:
+            return
         if x.candidate is not None:
             yield from self.approach(x.candidate.member)
             return

@@ -41,6 +41,11 @@ class Question(NamedTuple):
         """Whether any voter has answered; without voters, nobody need."""
         return not self.votes.isdisjoint(self.register.voters) or not self.register.voters
 
+    @property
+    def granted(self) -> bool:
+        """Whether enough voters have answered to prolong the lease."""
+        return len(self.votes.intersection(self.register.voters)) >= needed(self.register.voters)
+
     def lacking(self) -> tuple[int, ...]:
         """The processes to ask again."""
         asked = () if self.settled else (*self.register.voters, *self.register.proposed)

@@ -152,7 +152,18 @@ class FaintHearted(Leases):
         return super().excluded(now) or (self.lease_end == 0 and now >= self.linking_end)
 
 
-class Hasty(Leases):
+class Vengeful(Leases):
+    """Excludes others although its own voters have refused it, as long as its lease lasts."""
+
+    def request(self, now: int) -> TicketEffects:
+        q = self.question
+        assert q is not None
+        self.question = q._replace(votes=q.votes.union(q.register.voters))
+        yield from super().request(now)
+        self.question = q
+
+
+class Hasty(Vengeful):
     """Lets another have its tickets as soon as its voters are silent, though they are alive."""
 
     @property
@@ -160,7 +171,7 @@ class Hasty(Leases):
         return self.state == "lapsed" and self.question is not None and not self.question.heard
 
 
-class Deaf(Leases):
+class Deaf(Vengeful):
     """Never helps a member that another wanted to exclude, even if it was not excluded."""
 
     def fence(self, message: ReqCoord, sender: int, now: int) -> TicketEffects:
@@ -183,6 +194,7 @@ class Departed(Leases):
         (Hasty, 534, "dead without reason"),
         (Deaf, 534, "damaged without reason"),
         (Departed, 1641, "dead without reason"),
+        (Vengeful, 1604, "dead"),
     ],
 )
 def test_the_reason_is_not_that_somebody_gave_up(kind: type[Leases], seed: int, end: str) -> None:
