@@ -8,7 +8,7 @@ from typing import Any
 from testbed.commands.terminal import console
 from testbed.errors import UserError
 from testbed.export.dissector import dissector
-from testbed.runs.directory import whole
+from testbed.runs.parts import whole
 
 PLUGINS = Path(".local/lib/wireshark/plugins")  # in the home directory: Wireshark's personal ones
 NAME = "causal-testbed.lua"

@@ -12,7 +12,8 @@ from testbed.export.events import Event, Window, in_causal_order, read_events, w
 from testbed.export.pcapng import write_pcapng
 from testbed.export.perfetto import trace_events
 from testbed.export.shiviz import COMFORTABLE, shiviz, tsviz
-from testbed.runs.directory import RunDirectory, whole
+from testbed.runs.directory import RunDirectory
+from testbed.runs.parts import whole
 
 # format: the file's ending, and what opens it
 FORMATS = {

@@ -14,7 +14,8 @@ from testbed.commands.browser import add_open, open_page
 from testbed.commands.terminal import complain, console, exit_status, print_json, progress_bar
 from testbed.errors import require
 from testbed.figures import swept_figures
-from testbed.runs.directory import PAGE, PLOTS_DIRECTORY, whole
+from testbed.runs.directory import PAGE, PLOTS_DIRECTORY
+from testbed.runs.parts import whole
 from testbed.sweep.points import Sweep, describe, load_sweep, settings_of
 from testbed.sweep.tables import dimensions
 

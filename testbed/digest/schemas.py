@@ -5,8 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from testbed.runs.directory import whole
-from testbed.runs.results import COLUMNS
+from testbed.runs.parts import COLUMNS, whole
 
 _INT32 = """
     node number source payload control destinations for_source delivered holders copies fragments hops

@@ -25,7 +25,7 @@ from testbed.grade.lab import Lab
 from testbed.grade.result import Grade, Result
 from testbed.grade.submission import Submission
 from testbed.progress import Progress
-from testbed.runs.directory import whole
+from testbed.runs.parts import whole
 
 GRADES = "grades"  # of the output directory; with what only teachers may see
 GRADER_FAILED = "the grader failed in this tier; your teacher can see why"

@@ -12,7 +12,7 @@ from testbed.grade.formats import classroom50, gradescope, junit
 from testbed.grade.pages import student_page, violation_files
 from testbed.grade.result import Grade
 from testbed.grade.tables import to_csv, to_html
-from testbed.runs.directory import whole
+from testbed.runs.parts import whole
 
 STUDENTS = "students"  # what may be handed back
 

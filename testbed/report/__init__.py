@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from testbed.errors import UserError, require
 from testbed.progress import Progress
-from testbed.runs.directory import PAGE, PLOTS_DIRECTORY, whole
+from testbed.runs.directory import PAGE, PLOTS_DIRECTORY
+from testbed.runs.parts import whole
 from testbed.runs.results import Results, load_run
 
 if TYPE_CHECKING:

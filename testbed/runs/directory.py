@@ -38,6 +38,7 @@ from testbed.errors import UserError, read_text
 from testbed.experiment import Experiment, Network, Scenario, load, read_document
 from testbed.plugins.source import KEPT, source_of
 from testbed.runs.evidence import changes, hashes
+from testbed.runs.parts import whole
 from testbed.runs.versions import versions
 
 SCHEMA = 1
@@ -317,18 +318,6 @@ class RunDirectory(AbstractContextManager["RunDirectory"]):
         """Write a file that is there whole or not at all."""
         with whole(self.path / name) as part:
             part.write_text(content, encoding="utf-8")
-
-
-@contextmanager
-def whole(file: Path) -> Iterator[Path]:
-    """A path to write to; what was written becomes ``file``, which is there whole or not at all."""
-    part = file.with_name(f".{file.name}.part")
-    try:
-        yield part
-        os.replace(part, file)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
 
 
 def runs_in(directory: Path) -> list[Path]:

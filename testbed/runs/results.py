@@ -17,26 +17,12 @@ from typing import TYPE_CHECKING, Any
 from testbed import figures
 from testbed.errors import UserError
 from testbed.runs.directory import SWEPT, RunDirectory, runs_in
+from testbed.runs.parts import COLUMNS
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
     from testbed.protocols import Figure
-
-COLUMNS = {
-    "events": "node number at event source seq payload control destinations for_source for_seq",
-    "messages": "source seq sent_at payload control destinations delivered delay_mean delay_max "
-    "holders held_max copies fragments bytes hops wire_bytes",
-    "deliveries": "node source seq at number held_number delay held_at held cause_source cause_seq",
-    "delays": "node source seq delay propagation serialisation queueing deviation retransmission "
-    "relaying reception held unattributed hops relays via copy",
-    "sent": "at sender receivers source seq kind fragment bytes control",
-    "hops": "tail head queued started arrived error bytes sender receiver copy source seq kind "
-    "fragment",
-    "links": "tail head delay_ns bandwidth_bps packets bytes busy waited load queue_max",
-    "nodes": "node multicasts deliveries delay_mean delay_max held queue_mean queue_max",
-    "timeline": "at width held_mean held_max packets_mean packets_max multicasts deliveries",
-}
 
 
 def _table(name: str, *order: str) -> cached_property[DataFrame]:

@@ -20,7 +20,8 @@ from testbed.experiment import Experiment
 from testbed.plugins.source import source_of
 from testbed.progress import LEVEL, Progress, silent
 from testbed.run import run_experiment
-from testbed.runs.directory import SWEPT, RunDirectory, runs_in, whole
+from testbed.runs.directory import SWEPT, RunDirectory, runs_in
+from testbed.runs.parts import whole
 from testbed.spark.session import context
 from testbed.sweep.directory import busy, finished, locked, remove_unfinished
 from testbed.sweep.points import Sweep, cost

@@ -15,6 +15,7 @@ from testbed.digest.digest import Digest, digest_runs, open_runs
 from testbed.digest.timeline import BINS
 from testbed.packets.headers import LINKTYPE_LINUX_SLL2
 from testbed.runs import results
+from testbed.runs.parts import COLUMNS
 from tests.command_line import CommandLine
 from tests.experiments import parsed, run
 from tests.packets.captures import file_header
@@ -91,7 +92,7 @@ def test_what_is_compared_would_differ_if_it_were_wrong(digests: dict[str, Diges
 
 
 def test_the_tables_have_the_columns_that_are_documented(digests: dict[str, Digest]) -> None:
-    for name, columns in results.COLUMNS.items():
+    for name, columns in COLUMNS.items():
         table = pd.read_parquet(digests["timestamp"].path / "tables" / f"{name}.parquet")
         assert set(table.columns) == set(columns.split()), name
 

@@ -17,6 +17,7 @@ import pyspark
 import pytest
 
 from testbed.runs import results
+from testbed.runs.parts import COLUMNS
 from tests.emulation.conftest import SAME
 from tests.emulation.explained import assert_explained
 from tests.experiments import parsed, run
@@ -219,13 +220,13 @@ def cluster(tmp_path: Path) -> Iterator[str]:
 
 def test_the_same_digest_on_a_cluster(runs: dict[str, list[Path]], cluster: str) -> None:
     before = [results.load(path) for path in runs["virtual"]]
-    rows = [{name: len(getattr(run, name)) for name in results.COLUMNS} for run in before]
+    rows = [{name: len(getattr(run, name)) for name in COLUMNS} for run in before]
     summaries = [run.summary for run in before]
     done = run_testbed("digest", *runs["virtual"], "--master", cluster)
     assert (done.returncode, done.stderr) == (0, "")
     for path, summary, counts in zip(runs["virtual"], summaries, rows, strict=True):
         run = results.load(path)
-        assert {name: len(getattr(run, name)) for name in results.COLUMNS} == counts
+        assert {name: len(getattr(run, name)) for name in COLUMNS} == counts
         assert run.summary.keys() == summary.keys()
         for key, value in summary.items():
             same = pytest.approx(value) if isinstance(value, float) else value

@@ -10,7 +10,7 @@ import pyarrow as pa
 import tomli_w
 
 from testbed.digest.causes import with_causes
-from testbed.runs.results import COLUMNS
+from testbed.runs.parts import COLUMNS
 
 MS = 1_000_000
 

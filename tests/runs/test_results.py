@@ -9,6 +9,7 @@ import pytest
 
 from testbed.errors import UserError
 from testbed.runs import results
+from testbed.runs.parts import COLUMNS
 from tests.report.digested import write_run
 
 ROOT = Path(__file__).parents[2]
@@ -16,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_tables_are_data_frames_with_the_documented_columns(tmp_path: Path) -> None:
     run = results.load(write_run(tmp_path / "run"))
-    for name, columns in results.COLUMNS.items():
+    for name, columns in COLUMNS.items():
         assert list(getattr(run, name).columns) == columns.split()
     assert len(run.messages) == 2
     assert run.deliveries.held.max() == 5_000_000
@@ -28,7 +29,7 @@ def test_the_columns_are_those_of_the_document() -> None:
         name: set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", table, re.M))))
         for name, table in re.findall(r"^\*\*(\w+)\*\*:.*?\n\n(.*?)\n\n", text, re.M | re.S)
     }
-    assert documented == {name: set(its.split()) for name, its in results.COLUMNS.items()}
+    assert documented == {name: set(its.split()) for name, its in COLUMNS.items()}
 
 
 def test_a_run_says_what_was_run_and_on_which_network(tmp_path: Path) -> None:
