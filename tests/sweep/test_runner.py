@@ -110,9 +110,9 @@ def assert_tables_and_report_are_there(directory: Path) -> None:
     assert len(swept.runs) == 24
     assert "<table" in swept._repr_html_()
     assert main(["check", str(directory)]) == 0  # all its runs
-    assert len(list((directory / "figures").glob("*.svg"))) == 5 * 2
+    assert len(list((directory / "figures").glob("*.svg"))) == 6 * 2
     page = (directory / "report.html").read_text()
-    assert page.count("data:image/svg+xml") == 10
+    assert page.count("data:image/svg+xml") == 12
     assert "testbed sweep sweep.toml" in page
     assert (
         load_sweep(directory / "sweep.toml").points
