@@ -271,3 +271,13 @@ def test_omissions_are_repaired(rate: float) -> None:
     world.sound()
     world.run(500)
     assert all(not world.group(p).history for p in range(5))
+
+
+def test_a_member_that_answers_for_others_than_before_still_counts_as_one_who_agrees() -> None:
+    a = group_at(A, view_of(A, B))
+    a.me = a.me._replace(roster=frozenset({A, C}), backing=1)
+    for now in range(MS, TIMING.patience + MS, MS):
+        list(a.tick(now, lambda cast: True))  # B never answers
+    assert a.view is not None
+    assert a.view.members == (a.me,)
+    assert not a.view.weak
