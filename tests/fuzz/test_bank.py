@@ -99,7 +99,7 @@ EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {
     ),
 }  # fmt: skip
 
-SEEDS = {"broken-hospitable": 19, "broken-stubborn": 7}
+SEEDS = {"broken-undecided": 3, "broken-stubborn": 3, "broken-trusting": 6}
 
 
 def test_every_daisy_has_an_example() -> None:

@@ -75,6 +75,7 @@ LEAST_MESSAGES, MOST_MESSAGES = 8, 120
 DENSITIES = (0.3, 0.7, 1.0)  # messages a heartbeat
 REDRAWS = 12  # of what is beyond the limits, before some faults are left out
 STORM_SEEDS = 2**16
+RESHAPING = {"split_above", "merge_below", "max_levels"}
 CHANNEL_RETRIES = 100  # longer than any fault lasts
 DEFAULT: Table = {"safe": True, "early": False, "inside": "all"}
 VARIANTS: tuple[Table, ...] = (
@@ -157,8 +158,11 @@ class MembersProfile(Profile):
         document["protocol"] = {"name": reference(self.protocol)}
         network = resolved(document).network
         variant = rng.choice(VARIANTS) if rng.random() < 0.1 else DEFAULT
+        steady = rng.random() < 0.4  # groups are neither split nor merged
         for _ in range(REDRAWS):
             drawn = self.fitting(network, variant, rng)
+            if steady:
+                drawn = {key: value for key, value in drawn.items() if key not in RESHAPING}
             document["protocol"] = {"name": reference(self.protocol), **drawn}
             settings = self.protocol.Settings(**drawn)
             document["workload"]["settle_ms"] = self.repair_ms(settings)

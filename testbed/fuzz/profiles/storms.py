@@ -20,7 +20,7 @@ from testbed.fuzz.elements import Document, Table, rounded
 from testbed.workloads.script import ScriptedMessage
 
 PROCESSES = (3, 4, 4, 5, 5, 6)
-SCENES = ("heal", "heal", "rejoin", "rejoin", "row")
+SCENES = ("heal", "heal", "heal", "rejoin", "rejoin", "row")
 DELAYS_MS: tuple[Any, ...] = (0.0, 1.0, [0.0, 1.0], [0.0, 5.0])
 RATES_MBIT = (10.0, 100.0)
 AT_ENDS = (8, 12)  # messages, without answers
@@ -123,10 +123,10 @@ class Storm:
         return drawn
 
     def _rejoin(self) -> list[Table]:
-        """One or two leave, mostly after somebody has crashed, and mostly come back."""
+        """One or two leave, in half of the storms after somebody has crashed, and mostly return."""
         rng, (crashed, *others) = self.rng, self.victims
         drawn = [{"kind": "crash", "node": crashed, "at_ms": self._later([])}]
-        drawn = drawn if rng.random() < 0.7 else []
+        drawn = drawn if rng.random() < 0.5 else []
         for node in rng.sample(others, rng.choice([1, 2])):
             drawn.append(self._lasting({"kind": "leave", "node": node}, drawn))
             if rng.random() < 0.2:
