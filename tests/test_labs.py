@@ -1,6 +1,7 @@
 """The labs are complete, what they tell students to type exists, and solutions get what they should.
 
-``testbed grade --self-test`` grades every wrong solution of every lab. Here is what takes seconds.
+``testbed grade --self-test`` grades every wrong solution of every lab, on emulated hosts too. Here is
+what takes seconds.
 """
 
 import argparse
@@ -16,8 +17,13 @@ from typing import Any
 import pytest
 
 from testbed.cli import COMMANDS
+from testbed.experiment import load
+from testbed.explore import explore
+from testbed.grade import self_test
 from testbed.plugins import find_protocol
+from testbed.run import run_experiment
 from testbed.sweep.points import load_sweep
+from tests.command_line import CommandLine
 
 ROOT = Path(__file__).parent.parent
 LABS = [file.parent for file in sorted(ROOT.glob("scripts/labs/*/lab.toml"))]
@@ -101,3 +107,82 @@ def test_experiments_of_a_lab_can_be_read(lab: Path, tmp_path: Path) -> None:
 def test_protocols_of_a_lab_stand_alone(file: Path) -> None:
     protocol = find_protocol(str(file))
     assert [base.__name__ for base in protocol.__mro__[1:]] == ["Protocol", "ABC", "object"]
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("02-fifo", "delivers-twice"),
+        ("03-vector-clocks", "polls"),
+        ("04-flooding", "back-to-where-it-came-from"),
+        ("06-log", "one-log-for-all-copies"),
+        ("07-groups", "this-group-only"),
+        ("09-gossip", "tells-once"),
+    ],
+)
+def test_protocols_lose_what_they_should(name: str, wrong: str, tmp_path: Path) -> None:
+    """The reference and one mistake, in this process: small worlds and runs on the simulator."""
+    lab = ROOT / "scripts" / "labs" / name
+    about = described(lab)
+    kinds = (
+        ("run",) if name == "06-log" else ("explore", "run")
+    )  # its small world has 40,000 states
+    tiers = [tier for tier in about["tier"] if tier["kind"] in kinds]
+    tiers = [tier for tier in tiers if tier.get("engine") != "virtual"]
+    for file, lost in (
+        ("reference.py", []),
+        (f"wrong/{wrong}.py", about["wrong"][f"{wrong}.py"]["lost"]),
+    ):
+        for tier in tiers:
+            right = passes(lab, lab / "teacher" / file, tier, tmp_path)
+            assert right == (tier["name"] not in lost), (file, tier["name"])
+
+
+def passes(lab: Path, file: Path, tier: dict[str, Any], runs: Path) -> bool:
+    """Whether a protocol gets all points of a tier."""
+    if tier["kind"] == "explore":
+        how = {key: tier[key] for key in ("nodes", "messages", "fifo") if key in tier}
+        return explore(find_protocol(str(file)), **how).verdict == "valid"
+    for experiment in tier.get("experiments", [tier.get("experiment")]):
+        (given,) = load(lab / experiment, protocol=[{"name": str(file)}])
+        run = run_experiment(given, runs, lambda *_: None)
+        messages = run.summary["multicasts"]
+        figures = run.summary | {
+            "control_bytes_per_message": run.summary["control_bytes"] / messages,
+            "copies_per_message": run.summary["copies"] / messages,
+        }
+        if not run.verdict.ok or any(figures[k] > v for k, v in tier.get("limits", {}).items()):
+            return False
+    return True
+
+
+@pytest.mark.parametrize(("name", "wrong"), [("01-order", "one-half"), ("05-network", "one-way")])
+def test_answers_score_what_they_should(name: str, wrong: str) -> None:
+    """The reference and one mistake, by the grader."""
+    assert not self_test(ROOT / "scripts" / "labs" / name, ("reference.toml", f"{wrong}.toml"))
+
+
+def test_the_first_lab_is_as_its_text_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, testbed: CommandLine
+) -> None:
+    """What is printed when its commands are typed: delays, a violation, and who is to blame."""
+    monkeypatch.chdir(shutil.copytree(ROOT / "scripts" / "labs" / "01-order", tmp_path / "order"))
+    assert re.search(r"^0 – 2 +47\.167 ", testbed("topology", "order.toml", "--links").out, re.M)
+    shown = testbed("run", "order.toml", "--no-digest", status=1).out
+    assert re.search(r"causal order +invalid +valid", shown)
+    assert re.search(r"of these control information +0 +48", shown)
+    assert "node 2 delivered m(1,1) before m(0,1)" in shown
+
+
+@pytest.mark.parametrize(
+    "name", re.findall(r"--protocol (broken-[\w-]+)", (LABS[2] / "README.md").read_text())
+)
+def test_mistakes_to_be_found_are_found(name: str, testbed: CommandLine) -> None:
+    testbed("explore", "--protocol", name, "--messages", 3, status=1)
+
+
+def test_shared_state_is_told_where_it_leaves_no_trace(testbed: CommandLine) -> None:
+    file = LABS[1] / "teacher" / "wrong" / "state-on-the-class.py"
+    small = ("--nodes", 2, "--messages", 3, "--no-fifo")
+    said = testbed("explore", "--protocol", file, *small, status=2).err
+    assert "something is remembered outside of self" in said

@@ -377,8 +377,9 @@ def _inner(cls: Any, path: Sequence[str]) -> Any:
 
 def _choice(file: Path, key: str, value: object, known: Sequence[str]) -> UserError:
     close = difflib.get_close_matches(str(value), known, 1)
-    hint = _sweep_hint(value) or (f" (did you mean {close[0]!r}?)" if close else "")
-    return UserError(f"{file}: {key} = {value!r} is unknown; it is one of {_list(known)}{hint}")
+    meant = f" (did you mean {close[0]!r}?)" if close else ""
+    rest = f"it is one of {_list(known)}{_sweep_hint(value)}"
+    return UserError(f"{file}: {key} = {value!r} is unknown{meant}; {rest}")
 
 
 def _sweep_hint(value: object) -> str:
