@@ -20,6 +20,8 @@ from testbed.cli import COMMANDS
 from testbed.experiment import load
 from testbed.explore import explore
 from testbed.grade import self_test
+from testbed.grade.lab import Lab
+from testbed.grade.variants import write_variant
 from testbed.plugins import find_protocol
 from testbed.run import run_experiment
 from testbed.sweep.points import load_sweep
@@ -160,6 +162,14 @@ def passes(lab: Path, file: Path, tier: dict[str, Any], runs: Path) -> bool:
 def test_answers_score_what_they_should(name: str, wrong: str) -> None:
     """The reference and one mistake, by the grader."""
     assert not self_test(ROOT / "scripts" / "labs" / name, ("reference.toml", f"{wrong}.toml"))
+
+
+@each_lab
+def test_students_get_what_they_begin_with_and_no_answers(lab: Path, tmp_path: Path) -> None:
+    write_variant(Lab.read(lab), "secret", "alice", tmp_path)
+    assert (tmp_path / "start" / described(lab)["submission"]).is_file()
+    assert (tmp_path / "README.md").is_file()
+    assert not (tmp_path / "teacher").exists()
 
 
 def test_the_first_lab_is_as_its_text_says(

@@ -33,7 +33,6 @@ from testbed.protocols import Protocol
 
 FILE = "lab.toml"
 TEACHER = "teacher"  # what students do not see
-START = "start"  # what they begin with
 KINDS = ("loads", "explore", "fuzz", "run", "answers")
 PROMISES = (
     *("needs_overlay", "takes_subsets", "needs_groups", "needs_everybody", "rests", "optimistic"),

@@ -11,13 +11,13 @@ import tomli_w
 
 from testbed.errors import UserError
 from testbed.experiment import read_document
-from testbed.grade.lab import START, TEACHER, Lab
+from testbed.grade.lab import TEACHER, Lab
 from testbed.grade.seeds import choose
 
 
 def write_variant(lab: Lab, secret: str, student: str | None, directory: Path) -> None:
     """The lab's public files, changed for a student; as they are if there is none."""
-    hidden = shutil.ignore_patterns(TEACHER, START, "__pycache__")
+    hidden = shutil.ignore_patterns(TEACHER, "__pycache__")
     shutil.copytree(lab.directory, directory, ignore=hidden, dirs_exist_ok=True)
     if student is None or lab.variant is None:
         return

@@ -86,7 +86,11 @@ def test_the_experiments_that_ship_are_valid(file: Path) -> None:
         ("topology.edge_probability", 1.5, ["edge_probability", "1.5"]),
         ("topology.model", "pure-randum", ["topology.model", "pure-randum", "pure-random"]),
         ("protocol.name", "overlord", ["protocol.name", "overlord", "overlay", "timestamp"]),
-        ("protocol.name", "timestmp", ["unknown (did you mean 'timestamp'?); it is one of overlay"]),
+        (
+            "protocol.name",
+            "timestmp",
+            ["unknown (did you mean 'timestamp'?); it is one of overlay"],
+        ),
         ("protocol.multicast", "unicast", ["[protocol]", "multicast"]),
         ("workload", {"model": "bursts", "senders": -1}, ["workload", "senders", "-1"]),
         ("workload", {"senders": 3}, ["[workload]", "model", "bursts"]),
