@@ -5,6 +5,7 @@ import os
 import random
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ import tomli_w
 
 from testbed import compiled
 from testbed.engines.simulate.heap import Heap
+from testbed.engines.simulate.links import Flight, Hop, Link, Packet, Scheduler
 from testbed.engines.simulate.packed_heap import Heap as PackedHeap
+from testbed.protocols import Message
 from testbed.runs.directory import RunDirectory
 
 HARSH: dict[str, Any] = {  # what a link can do to packets
@@ -73,7 +76,7 @@ def test_all_sources_that_compiled_code_rests_on_are_part_of_its_name() -> None:
     for module in compiled.MODULES:
         for node in ast.walk(ast.parse(compiled.source(module).read_text())):
             if isinstance(node, ast.ImportFrom) and str(node.module).startswith("testbed"):
-                names = vars(sys.modules[str(node.module)])
+                names = vars(import_module(str(node.module)))
                 imported |= {
                     getattr(names[name.name], "__module__", node.module) for name in node.names
                 }
@@ -91,6 +94,18 @@ def test_a_changed_source_has_another_name(tmp_path: Path, monkeypatch: pytest.M
         compiled, "source", lambda module: changed if source(module) == last else source(module)
     )
     assert compiled.directory() != before
+
+
+def test_a_link_that_goes_down_loses_a_long_queue() -> None:
+    """Packets are chained, and what is chained is not to be freed by recursion."""
+    link = Link(1, 0, 1, 1000, 10_000_000, 0, 0.0)
+    hop, packet = Hop(link, (), True, 1), Packet(Message(0, 1), 0, 100, 0, 1, 1)
+    scheduler = Scheduler([link], lambda *_: None, random.Random(1))
+    for _ in range(100_000):
+        scheduler.transmit(Flight(hop, packet), 0)
+    assert link.longest == 99_999
+    scheduler.cut(link)
+    assert (link.lost, link.queue(0), scheduler.run()) == (100_000, 0, 0)
 
 
 def test_both_heaps_keep_the_same_order() -> None:
