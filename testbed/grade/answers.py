@@ -6,6 +6,7 @@ import importlib.util
 import math
 import tempfile
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from testbed.grade.variants import write_variant
 FILE = "answers.py"
 
 
+@cache
 def expected_answers(lab: Lab, secret: str, student: str | None) -> dict[str, Any]:
     """What the teacher's code finds by running the student's files."""
     file = lab.directory / TEACHER / FILE

@@ -5,18 +5,22 @@ found is written after each tier, so that an interrupted class is resumed where 
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import json
 import multiprocessing
 import os
 import resource
 import signal
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+import tempfile
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from multiprocessing.context import ForkProcess
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NoReturn
 
 import testbed
 from testbed.grade.cells import Cells
@@ -29,7 +33,9 @@ from testbed.runs.parts import whole
 
 GRADES = "grades"  # of the output directory; with what only teachers may see
 GRADER_FAILED = "the grader failed in this tier; your teacher can see why"
-FAILED = 1
+FAILED, STOPPED = 1, 2
+PATIENCE_S = 10.0  # with a grader that is told to end
+PR_SET_PDEATHSIG = 1
 MEMORY_MB = 3072  # of one grader, by address space
 _FORK = multiprocessing.get_context("fork")
 
@@ -108,8 +114,11 @@ def grade_class(
     todo = [s for s in submissions if not course.grade_of(s).complete]
     before = len(submissions) - len(todo)
     progress("submissions", before, len(submissions))
-    for done, _ in enumerate(_graded(course, todo, min(jobs, len(todo))), before + 1):
-        progress("submissions", done, len(submissions))
+    with TemporaryDirectory(prefix="grade-", ignore_cleanup_errors=True) as scratch:
+        graded = _graded(course, todo, min(jobs, len(todo)), scratch)
+        with closing(graded):
+            for done, _ in enumerate(graded, before + 1):
+                progress("submissions", done, len(submissions))
     return [course.grade_of(submission) for submission in submissions]
 
 
@@ -123,11 +132,13 @@ def troubles(grades: Sequence[Grade]) -> list[str]:
     ]
 
 
-def _graded(course: Course, todo: Sequence[Submission], jobs: int) -> Iterator[Submission]:
+def _graded(
+    course: Course, todo: Sequence[Submission], jobs: int, scratch: str
+) -> Generator[Submission]:
     """The submissions as they are done, ``jobs`` of them at a time."""
     waiting = iter(todo)
     with ExitStack() as stack:
-        idle = [stack.enter_context(_Slot(course)) for _ in range(jobs)]
+        idle = [stack.enter_context(_Slot(course, scratch)) for _ in range(jobs)]
         busy: dict[int, _Slot] = {}
         while True:
             while idle and (submission := next(waiting, None)):
@@ -148,8 +159,8 @@ def _graded(course: Course, todo: Sequence[Submission], jobs: int) -> Iterator[S
 class _Slot:
     """A zygote that stays warm, and the grader that uses it at the moment."""
 
-    def __init__(self, course: Course) -> None:
-        self.course = course
+    def __init__(self, course: Course, scratch: str) -> None:
+        self.course, self.scratch = course, scratch
         self._stack = ExitStack()
         self._grader: ForkProcess | None = None
         self._submission: Submission | None = None
@@ -160,6 +171,8 @@ class _Slot:
 
     def __exit__(self, *_: object) -> None:
         if self._grader is not None:
+            self._grader.terminate()
+            self._grader.join(PATIENCE_S)
             self._grader.kill()
             self._grader.join()
         self._stack.close()
@@ -167,7 +180,8 @@ class _Slot:
     def start(self, submission: Submission) -> int:
         """Begin with a submission; what tells that it is done."""
         self._submission = submission
-        self._grader = _FORK.Process(target=_grade, args=(self.course, submission, self._cells))
+        told = (self.course, submission, self._cells, self.scratch, os.getpid())
+        self._grader = _FORK.Process(target=_grade, args=told)
         self._grader.start()
         return int(self._grader.sentinel)
 
@@ -186,10 +200,14 @@ class _Slot:
         return submission
 
 
-def _grade(course: Course, submission: Submission, cells: Cells) -> None:
+def _grade(course: Course, submission: Submission, cells: Cells, scratch: str, parent: int) -> None:
     """What a grader does."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it ends it
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it ends it,
+    signal.signal(signal.SIGTERM, _stop)  # in this way, also by ending itself
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:
+        os._exit(FAILED)
+    tempfile.tempdir = scratch
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_MB << 20, hard))
     results = list(course.kept(submission))
@@ -203,6 +221,12 @@ def _grade(course: Course, submission: Submission, cells: Cells) -> None:
     except Exception as error:  # a bug, or too much for its memory: this submission's alone
         _lose(course, submission, f"{type(error).__name__}: {error}")
         os._exit(FAILED)
+
+
+def _stop(*_: object) -> NoReturn:
+    """Put everything away and end."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise SystemExit(STOPPED)
 
 
 def _lose(course: Course, submission: Submission, why: str) -> None:

@@ -23,6 +23,7 @@ def grade(
     secret: str = "",
     *,
     personal: bool = True,
+    examples: bool = True,
     known: Sequence[Result] = (),
     tell: Told = lambda result: None,
     tick: Tick = lambda done, of: None,
@@ -30,6 +31,7 @@ def grade(
     """Grade a submission; ``tell`` is told each tier's result, and what is ``known`` is not redone.
 
     If not ``personal``, the files are those of the lab as they are: so its own solutions are graded.
+    If not ``examples``, what goes wrong is not made small, which takes most of the time.
     """
     done = {result.tier: result for result in known}
     trials: Trials | None = None
@@ -43,7 +45,7 @@ def grade(
                 expected = expected_answers(lab, secret, student)
             result = _answers(lab, tier, submission, expected)
         elif result is None:
-            trials = trials or Trials(lab, submission, secret, cells)
+            trials = trials or Trials(lab, submission, secret, cells, examples)
             result = trials.judge(tier, tick)
         results.append(result)
         if tier.name not in done:

@@ -106,7 +106,7 @@ class _Document:
     wrong: dict[str, Wrong] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Lab:
     """A lab, and the directory that it is in."""
 

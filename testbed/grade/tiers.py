@@ -42,8 +42,11 @@ DERIVED: dict[str, Callable[[dict[str, Any]], float]] = {
 class Trials:
     """All tiers of one submission that need its code."""
 
-    def __init__(self, lab: Lab, submission: Submission, secret: str, cells: Cells) -> None:
+    def __init__(
+        self, lab: Lab, submission: Submission, secret: str, cells: Cells, examples: bool = True
+    ) -> None:
         self.lab, self.submission, self.secret = lab, submission, secret
+        self.examples = examples
         self.protocol: type[Remote] | None = None
         text = submission.texts[lab.submission] or ""
         self.bench = Bench(cells, lab.submission, text, sorted(BUILT_IN))
@@ -156,7 +159,8 @@ class Trials:
         first, kind = next(iter(wrong.items()))
         if tier.secret:
             return _result(tier, score, said, aside=f"seed {first.seed}: {harmless(kind)}")
-        if self.bench.stuck or kind == TOO_SLOW:  # to make it smaller would take long
+        # To make what is slow smaller would take long.
+        if self.bench.stuck or kind == TOO_SLOW or not self.examples:
             return _result(tier, score, f"{said}; seed {first.seed}: {harmless(kind)}")
         example = self._shrunk(protocol, first)
         document = {**example.document, "protocol": {"name": f"./{self.lab.submission}"}}
