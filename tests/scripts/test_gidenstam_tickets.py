@@ -25,7 +25,7 @@ def measured(alpha: float, **other: float) -> Measured:
     """Numbers of two seeds for which every claim holds, but for some figures."""
     good = {"alive": 4.9, "messages": 5.9, "available": 0.99, "temporary": 0.9 / alpha}
     shown = {"exclusion": 9.0, "join": 3.0, "served": 1.0}
-    values = {**good, "between": 0.8 / alpha, **shown, **other}
+    values = {**good, **shown, **other}
     return Measured(**{key: (0.999 * value, 1.001 * value) for key, value in values.items()})
 
 
@@ -35,7 +35,7 @@ def found(**other: float) -> Found:
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.said[1])
 def test_claims_hold_for_good_numbers_only(claim: Claim[Found]) -> None:
-    bad = {"alive": 5.1, "messages": 7.0, "available": 0.03, "temporary": 4.5, "between": 4.5}
+    bad = {"alive": 5.1, "messages": 7.0, "available": 0.03, "temporary": 4.5}
     assert claim.judge(found()).holds is True
     assert claim.judge(found(**bad)).holds is False
     wide = {p: m._replace(**dict.fromkeys(bad, (0.0, 9.0))) for p, m in found().items()}
@@ -43,9 +43,8 @@ def test_claims_hold_for_good_numbers_only(claim: Claim[Found]) -> None:
 
 
 def test_no_figure_is_judged_by_another() -> None:
-    for figure in ("temporary", "between"):
-        answers = [claim.judge(found(**{figure: 4.5})).holds for claim in CLAIMS]
-        assert answers.count(False) == len(SHARES)
+    answers = [claim.judge(found(temporary=4.5)).holds for claim in CLAIMS]
+    assert answers.count(False) == len(SHARES)
 
 
 def test_what_a_log_says_of_one_crash() -> None:
@@ -68,7 +67,7 @@ def test_what_a_log_says_of_one_crash() -> None:
     assert got.alive == 3
     assert got.messages == 6.5
     assert got.available == 2 / 20  # from round 10 to 12, of rounds 5 to 25
-    assert (got.exclusion, got.temporary, got.between) == (4, 2, 1)
+    assert (got.exclusion, got.temporary) == (4, 2)
     assert got.join == 5
     assert got.served == 1
 
