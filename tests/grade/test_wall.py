@@ -1,6 +1,5 @@
 """The wall: code of a submission computes and does nothing else; whatever it tries gets a sentence."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -42,7 +41,7 @@ def said_by(cells: Cells, text: str) -> str:
     [
         (f"{OS}.fork()", REFUSED),
         (f'{OS}.execv("/bin/true", ["true"])', REFUSED),
-        (f"{OS}.kill({os.getpid()}, 9)", REFUSED),
+        (f"{OS}.kill({OS}.getppid(), 9)", REFUSED),
         (f"{OS}.kill({OS}.getpid(), 9)", REFUSED),
         (f"{OS}.setuid(0)", REFUSED),
         ('open("/etc/passwd").read()', REFUSED),
