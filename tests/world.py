@@ -80,6 +80,8 @@ class MemoryLog(Log):
     def note(self, t: int, node: int, event: str, facts: Mapping[str, Any]) -> None:
         if event in ("crash", "restart"):
             self.events[node].append(Event(event, t=t))
+        elif event in ("interest", "cluster"):  # by which the oracle tells clusters apart
+            self.events[node].append(Event(event, t=t, facts=facts))
 
 
 class Eager(Application):

@@ -22,6 +22,7 @@ from testbed.node.effects import EndlessError
 from testbed.node.log import Log
 from testbed.plugins.blame import FAILURES, words
 from testbed.plugins.limits import StuckError, time_limit
+from testbed.progress import LEVEL
 from testbed.protocols import NS_PER_MS, MessageId, Transition
 from testbed.workloads.script import Script
 
@@ -117,6 +118,8 @@ def _attempt(scenario: Scenario, profile: Profile) -> Trial:
 
     def progress(stage: str, done: int, of: int) -> None:
         nonlocal ticks
+        if of == LEVEL:
+            return
         ticks += 1
         if ticks >= most:
             simulation.stop_at_next_step(ticks * EVENTS_PER_TICK)

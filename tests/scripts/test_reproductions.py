@@ -12,7 +12,9 @@ from testbed.errors import UserError
 
 ROOT = Path(__file__).parents[2]
 REPRODUCTIONS = ["baldoni", "chandra", "friedman", "gidenstam", "mostefaoui"]
-BENCHMARKS = ["digest", "emulation", "fuzz", "ks", "page", "simulator", "sweep"]
+BENCHMARKS = [
+    *("diagram", "digest", "emulation", "fuzz", "grading", "ks", "page", "simulator", "sweep")
+]
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,18 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
+
+from typing_extensions import override
 
 from testbed.check import Event, Verdict, check_events
 from testbed.engines.simulate.engine import Simulation
+from testbed.engines.simulate.network import SimulatedNetwork
+from testbed.experiment import Scenario
 from testbed.fuzz.profiles.plain import resolved
 from testbed.fuzz.trial import MemoryLog
+from testbed.node import Node
+from testbed.node.node import Runtime
 from testbed.protocols import Message
 from testbed.protocols.groups.messages import NO_VIEW, Cast
 from testbed.protocols.groups.passed import Passed
@@ -53,31 +59,48 @@ def crash(node: int, at_ms: float) -> dict[str, Any]:
     return {"kind": "crash", "node": node, "at_ms": at_ms}
 
 
+class Counted(Simulation):
+    """A simulation that counts the bytes that are sent, by kind of message."""
+
+    def __init__(self, scenario: Scenario, log: MemoryLog) -> None:
+        self.bytes: Counter[str] = Counter()
+        super().__init__(scenario, log)
+
+    @override
+    def node(self, me: int, incarnation: int = 0) -> Node:
+        node = super().node(me, incarnation)
+        node.runtime = cast(Runtime, Counting(self.network, self.bytes))
+        return node
+
+
+class Counting:
+    """The network as a node sees it, with a counter."""
+
+    def __init__(self, network: SimulatedNetwork, counted: Counter[str]) -> None:
+        self._network, self._counted = network, counted
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._network, name)
+
+    def unicast(self, sender: int, peers: tuple[int, ...], message: Message) -> None:
+        inner = message.inner if isinstance(message, Passed) else message
+        fetched = isinstance(inner, Cast) and inner.view == NO_VIEW
+        kind = "fetched" if fetched else type(inner).__name__
+        self._counted[kind] += len(peers) * message.size
+        self._network.unicast(sender, peers, message)
+
+
 class Run:
     """A run of an experiment, from its beginning to its end."""
 
     def __init__(self, document: dict[str, Any]) -> None:
         log = MemoryLog(most=10**9)
-        self.simulation = Simulation(resolved(document), log)
-        self.bytes: Counter[str] = Counter()  # by kind of message
-        self._count()
+        self.simulation = Counted(resolved(document), log)
+        self.bytes = self.simulation.bytes
         self.simulation.run(lambda stage, done, of: None)
         processes = range(len(self.simulation.nodes))
         self.events: dict[int, list[Event]] = {p: log.events[p] for p in processes}
         self.live = [p for p in processes if p not in self.simulation.dead]
-
-    def _count(self) -> None:
-        network = self.simulation.network
-        unicast = network.unicast
-
-        def counting(sender: int, peers: tuple[int, ...], message: Message) -> None:
-            inner = message.inner if isinstance(message, Passed) else message
-            fetched = isinstance(inner, Cast) and inner.view == NO_VIEW
-            kind = "fetched" if fetched else type(inner).__name__
-            self.bytes[kind] += len(peers) * message.size
-            unicast(sender, peers, message)
-
-        network.unicast = counting  # type: ignore[method-assign]
 
     def protocol(self, node: int) -> Any:
         """The daisy of a process, as it is at the end."""
