@@ -145,7 +145,7 @@ def _left(session: int, place: Path, number: signal.Signals | None) -> str | Non
         time.sleep(0.1)
     said = (place / "said").read_text(errors="replace")
     if "Traceback" in said or "should not happen" in said:
-        return f"a bug: {said.strip().splitlines()[-1]}"
+        return f"a bug: {said[max(0, said.find('Traceback')) :].strip()}"
     left = [] if number is signal.SIGKILL else sorted(os.listdir(place / "tmp"))
     return f"temporary files are left: {', '.join(left)}" if left else None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from threading import Lock, Timer
+from threading import Lock, Timer, current_thread, main_thread
 from typing import IO, TYPE_CHECKING, Any
 
 from testbed.engines.needs import JAVA, java
@@ -39,6 +40,7 @@ SMALL = {
     "spark.sql.adaptive.enabled": "false",
 }
 ANSWER_S = 300  # Spark itself gives up on a silent master after a minute, once it has started
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _STARTING = Lock()  # there is one Spark in a process: who comes second waits for the first
 
 
@@ -95,16 +97,37 @@ def _start(
 ) -> SparkContext:
     """Start Spark; the stack ends it."""
     logging.getLogger().addFilter(is_news)
-    gateway = _launch(settings, log)
-    started.callback(_end, gateway)
+    with _signals_wait():  # or Java would be left without anybody who knows of it
+        gateway = _launch(settings, log)
+        started.callback(_end, gateway)
     spark = _connect(master, gateway)
     started.callback(spark.stop)
     return spark
 
 
 def is_news(record: logging.LogRecord) -> bool:
-    """Whether to show what is logged: py4j logs a traceback of every signal before it raises it."""
-    return not str(record.msg).startswith("KeyboardInterrupt while sending command")
+    """Whether to show what is logged: py4j logs a traceback of what it raises, signals among it."""
+    return "py4j" not in Path(record.pathname).parts
+
+
+@contextmanager
+def _signals_wait() -> Iterator[None]:
+    """Signals that end the program take effect after this block."""
+    if current_thread() is not main_thread():  # where they never do
+        yield
+        return
+    came: list[int] = []
+    usual = {number: signal.getsignal(number) for number in ENDING}
+    for number, handler in usual.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in usual.items():
+            signal.signal(number, handler)
+        for pending in came:
+            signal.raise_signal(pending)
 
 
 @contextmanager
@@ -205,10 +228,13 @@ def _connect(master: str, gateway: Any) -> SparkContext:
     """A Spark context, unless the master does not answer."""
     from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
+    from pyspark.accumulators import AccumulatorTCPServer, AccumulatorUnixServer
 
     giving_up = Timer(ANSWER_S, gateway.proc.kill)
     if master.startswith("spark://"):
         giving_up.start()
+    for server in (AccumulatorTCPServer, AccumulatorUnixServer):
+        setattr(server, "handle_error", _end_quietly)  # noqa: B010 (mypy forbids the other way)
     try:
         return SparkContext(conf=SparkConf(_jvm=gateway.jvm), gateway=gateway)
     except (Py4JError, OSError) as error:
@@ -219,6 +245,10 @@ def _connect(master: str, gateway: Any) -> SparkContext:
         raise UserError(f"{master}: Spark does not start there: {cause}") from None
     finally:
         giving_up.cancel()
+
+
+def _end_quietly(*_: object) -> None:
+    """Say nothing: Java is gone because it was ended, and who ended it says so."""
 
 
 def _cause(error: Exception) -> str:
