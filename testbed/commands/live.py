@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.commands.terminal import console
+from testbed.errors import UserError
 from testbed.plugins import find_protocol, reference
 
 
@@ -38,17 +39,25 @@ def add_parser(commands: Any) -> None:
 
 def command(options: argparse.Namespace) -> int:
     """Serve the page until Ctrl-C."""
-    from testbed.live.server import Server
-
-    with Server(_session(options), options.port) as server:
+    with _server(options) as server:
         console().print(f"{server.address}\nCtrl-C ends it.", soft_wrap=True)
         if options.open:
             webbrowser.open(server.address)
         try:
             server.serve_forever()
-        except KeyboardInterrupt:
-            return 0
+        except KeyboardInterrupt as signal:
+            if type(signal) is not KeyboardInterrupt:  # SIGTERM, say
+                raise
     return 0
+
+
+def _server(options: argparse.Namespace) -> Any:
+    from testbed.live.server import Server
+
+    try:
+        return Server(_session(options), options.port)
+    except (OSError, OverflowError) as error:
+        raise UserError(f"--port {options.port}: cannot be listened on ({error})") from None
 
 
 def _session(options: argparse.Namespace) -> Any:

@@ -25,8 +25,15 @@ class LogSession:
         """The steps of the logs, in order of time."""
         if faults:
             raise UserError(f"{self.directory.path}: what has happened cannot be changed")
-        steps = [Step(e["t"], e["node"], e["event"], [_words(e)]) for e in self._events()]
-        copies = _copies(self._events(), steps)
+        try:
+            events = self._events()
+            steps = [Step(e["t"], e["node"], e["event"], [_words(e)]) for e in events]
+            copies = _copies(events, steps)
+        except (ValueError, KeyError, TypeError) as error:
+            raise UserError(
+                f"{self.directory.path}: its event logs are damaged ({error!r}); "
+                "`testbed check` says where"
+            ) from None
         verdict = check_run(self.directory.path)
         content = json.loads(self.directory.network_file.read_text("utf-8"))
         more = len(steps) == MOST_STEPS
@@ -53,8 +60,12 @@ class LogSession:
 
     def _events(self) -> list[dict[str, Any]]:
         """In order of time; of one process in its own order."""
-        lines = (line for file in self.directory.event_logs for line in file.open(encoding="ascii"))
-        return sorted(map(json.loads, lines), key=lambda event: event["t"])[:MOST_STEPS]
+        events = [
+            json.loads(line)
+            for file in self.directory.event_logs
+            for line in file.read_text("ascii").splitlines()
+        ]
+        return sorted(events, key=lambda event: event["t"])[:MOST_STEPS]
 
 
 def _copies(events: list[dict[str, Any]], steps: list[Step]) -> list[Copy]:

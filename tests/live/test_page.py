@@ -80,6 +80,16 @@ def test_a_request_that_makes_no_sense_is_a_sentence(server: Server) -> None:
         assert json.loads(answer)["error"]
 
 
+@pytest.mark.parametrize("port", ["taken", "99999"])
+def test_a_port_that_cannot_be_had_is_told(
+    port: str, server: Server, tmp_path: Path, testbed: CommandLine
+) -> None:
+    chosen = str(server.server_address[1]) if port == "taken" else port
+    file = tmp_path / "experiment.toml"
+    said = testbed("live", file, "--no-open", "--port", chosen, status=2)
+    assert f"--port {chosen}: cannot be listened on" in said.err
+
+
 @needs_browser
 def test_a_message_is_delayed_the_violation_seen_and_the_file_saved(
     server: Server, tmp_path: Path
