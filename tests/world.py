@@ -19,9 +19,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from typing_extensions import override
 
-from testbed.check import Event, Verdict, check_events
+from testbed.check import Verdict, check_events, memory
 from testbed.node import Node
-from testbed.node.log import Log
 from testbed.node.meter import Meter, Sent
 from testbed.node.node import Application, Runtime
 from testbed.protocols import Message, MessageId, Place, Protocol
@@ -52,25 +51,15 @@ class Call(NamedTuple):
     do: Callable[[], object]
 
 
-class MemoryLog(Log):
-    """The event log in memory, as the oracle takes it.
+class MemoryLog(memory.MemoryLog):
+    """The event log in memory, and who held what back.
 
     It leaves out that a process joins or leaves, so that the oracle excuses nobody for it.
     """
 
     def __init__(self) -> None:
-        self.events: defaultdict[int, list[Event]] = defaultdict(list)
+        super().__init__()
         self.held: list[tuple[int, MessageId, MessageId | None]] = []
-
-    @override
-    def send(
-        self, t: int, node: int, name: MessageId, to: Destinations, payload: int, control: int = 0
-    ) -> None:
-        self.events[node].append(Event("send", *name, to, t))
-
-    @override
-    def deliver(self, t: int, node: int, source: int, seq: int) -> None:
-        self.events[node].append(Event("deliver", source, seq, None, t))
 
     @override
     def hold(self, t: int, node: int, name: MessageId, waits_for: MessageId | None) -> None:
@@ -78,10 +67,8 @@ class MemoryLog(Log):
 
     @override
     def note(self, t: int, node: int, event: str, facts: Mapping[str, Any]) -> None:
-        if event in ("crash", "restart"):
-            self.events[node].append(Event(event, t=t))
-        elif event in ("interest", "cluster"):  # by which the oracle tells clusters apart
-            self.events[node].append(Event(event, t=t, facts=facts))
+        if event in ("crash", "restart", "interest", "cluster"):
+            super().note(t, node, event, facts)
 
 
 class Eager(Application):

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple, cast
 from typing_extensions import override
 
 from testbed.check import check_events
+from testbed.check.memory import MemoryLog
 from testbed.engines.simulate.engine import RunEnded, Simulation
 from testbed.engines.simulate.faults import SimulatedFaults
 from testbed.engines.simulate.links import Call
 from testbed.experiment import Scenario
 from testbed.fuzz.profiles.plain import resolved
-from testbed.fuzz.trial import MemoryLog
 from testbed.node import Node
 from testbed.progress import silent
 from testbed.protocols import NS_PER_MS, Effects, Message
@@ -130,7 +130,7 @@ class CrashRun(Simulation):
     """A simulation, and the runtime of its nodes, in which some processes crash."""
 
     def __init__(self, scenario: Scenario, crashes: Iterable[Crash]) -> None:
-        self.memory = MemoryLog(most=10**9)
+        self.memory = MemoryLog()
         self.left = dict(crashes)
         self.count: Counter[int] = Counter()
         self.moments: list[Moment] = []

@@ -1,12 +1,13 @@
 """One experiment, simulated in memory and judged."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from typing_extensions import override
 
 from testbed.check import Event, Verdict, check_events
+from testbed.check.memory import MemoryLog
 from testbed.engines.simulate.engine import RunEnded, Simulation
 from testbed.engines.simulate.links import EVENTS_PER_TICK
 from testbed.errors import ProtocolError, UserError
@@ -19,11 +20,10 @@ from testbed.fuzz.profiles import Profile, profile_of
 from testbed.fuzz.profiles.plain import resolved
 from testbed.node.blame import fault
 from testbed.node.effects import EndlessError
-from testbed.node.log import Log
 from testbed.plugins.blame import FAILURES, words
 from testbed.plugins.limits import StuckError, time_limit
 from testbed.progress import LEVEL
-from testbed.protocols import NS_PER_MS, MessageId, Transition
+from testbed.protocols import NS_PER_MS, Transition
 from testbed.workloads.script import Script
 
 TICKS = 4  # progress reports, each of 32,768 events: a run with more counts as endless
@@ -62,35 +62,19 @@ class Trial(NamedTuple):
     sequences: frozenset[tuple[str, ...]] = frozenset()
 
 
-class MemoryLog(Log):
-    """A log in memory, of events as the oracle takes them, with a limit on deliveries."""
+class LimitedLog(MemoryLog):
+    """A log that ends a run which delivers far more than there is to deliver."""
 
     def __init__(self, most: int) -> None:
-        self.events: defaultdict[int, list[Event]] = defaultdict(list)
+        super().__init__()
         self.left = most
 
     @override
-    def send(
-        self,
-        t: int,
-        node: int,
-        name: MessageId,
-        to: frozenset[int] | None,
-        payload: int,
-        control: int = 0,
-    ) -> None:
-        self.events[node].append(Event("send", *name, to, t))
-
-    @override
     def deliver(self, t: int, node: int, source: int, seq: int) -> None:
-        self.events[node].append(Event("deliver", source, seq, None, t))
+        super().deliver(t, node, source, seq)
         self.left -= 1
         if self.left < 0:
             raise RunEnded
-
-    @override
-    def note(self, t: int, node: int, event: str, facts: Mapping[str, Any]) -> None:
-        self.events[node].append(Event(event, t=t, facts=facts or None))
 
 
 def attempt(document: Document) -> Trial | None:
@@ -113,7 +97,7 @@ def _attempt(scenario: Scenario, profile: Profile) -> Trial:
     due = len(experiment.workload.send) * network.processes
     # A process that restarts may answer again what it has answered before.
     restarts = sum(isinstance(f, Crash) and f.for_ms is not None for f in experiment.faults)
-    log = MemoryLog(most=DELIVERIES_MOST * due * (1 + restarts) ** 2)
+    log = LimitedLog(most=DELIVERIES_MOST * due * (1 + restarts) ** 2)
     ticks, most = 0, TICKS if experiment.protocol.rests else TICKS_IF_RESTLESS
 
     def progress(stage: str, done: int, of: int) -> None:

@@ -9,23 +9,28 @@ from typing import Any
 
 from typing_extensions import override
 
-from testbed.check import Event
+from testbed.check.memory import MemoryLog
 from testbed.live.state import Change, State, changes, state_of, text
 from testbed.live.words import Words
-from testbed.node.log import Log
 from testbed.protocols import (
     Deliver,
     Discard,
     Effect,
     Hold,
     Message,
-    MessageId,
     Multicast,
     Send,
     SetTimer,
 )
 
 MOST_STEPS = 50_000
+DONE = {  # what happens to a process from outside, in words
+    "crash": "crashes",
+    "restart": "starts again, and has forgotten everything",
+    "drop": "never gets message {count} from process {sender}: it is dropped",
+    "delay": "will get message {count} from process {sender} later: it is delayed",
+    "duplicate": "gets message {count} from process {sender} twice",
+}
 
 
 class TraceFullError(Exception):
@@ -65,14 +70,14 @@ class Copy:
     got: int | None = None  # the step in which the process first received it
 
 
-class Trace(Log):
+class Trace(MemoryLog):
     """Is told what happens, in order; also the log of all processes, for the oracle."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.steps: list[Step] = []
         self.copies: list[Copy] = []
         self.hops: list[tuple[str, int, int, int, int, int]] = []
-        self.events: defaultdict[int, list[Event]] = defaultdict(list)
         self._open: Step | None = None
         self._words = Words()
         self._states: dict[int, State] = {}
@@ -164,34 +169,16 @@ class Trace(Log):
             self.steps.append(Step(t, node, kind, [words]))
 
     @override
-    def send(
-        self,
-        t: int,
-        node: int,
-        name: MessageId,
-        to: frozenset[int] | None,
-        payload: int,
-        control: int = 0,
-    ) -> None:
-        self.events[node].append(Event("send", *name, to, t))
-
-    @override
-    def deliver(self, t: int, node: int, source: int, seq: int) -> None:
-        self.events[node].append(Event("deliver", source, seq, None, t))
-
-    @override
     def note(self, t: int, node: int, event: str, facts: Mapping[str, Any]) -> None:
-        self.events[node].append(Event(event, t=t, facts=facts or None))
+        super().note(t, node, event, facts)
         told = ", ".join(f"{key} {text(value)}" for key, value in facts.items())
         if self._open is not None:
             self._words.says(f"notes {event}" + (f" ({told})" if told else ""))
             return
-        done = {"crash": "crashes", "restart": "starts again, and has forgotten everything"}
-        if event in ("drop", "delay", "duplicate"):
-            done[event] = f"is the receiver of a {event} of a message ({told})"
         if event == "crash":
             self._states.pop(node, None)
-        self.fault(t, node, event, f"process {node} {done.get(event, f'notes {event} {told}')}")
+        does = DONE.get(event, f"notes {event} ({told})").format(**facts)
+        self.fault(t, node, event, f"process {node} {does}")
 
     def to_json(self) -> dict[str, Any]:
         """Steps, copies and hops as plain data."""

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 import tomli_w
 
+from testbed.check.memory import MemoryLog
 from testbed.engines.simulate.engine import Simulation
 from testbed.errors import UserError
 from testbed.experiment import Scenario
-from testbed.fuzz.trial import MemoryLog
 from testbed.live.log_session import LogSession
 from testbed.live.session import Session
 from testbed.live.trace import Trace
 from testbed.live.watched import traced
 from testbed.progress import silent
-from tests.experiments import parsed, run
+from tests.experiments import log_of, parsed, run
 
 TRIANGLE: dict[str, Any] = {
     "name": "triangle",
@@ -59,7 +59,7 @@ def late(**keys: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("document", [BUSY, DAISY], ids=lambda document: str(document["name"]))
 def test_a_run_that_is_watched_is_the_same_run(document: dict[str, Any]) -> None:
     scenario = Scenario.of(parsed(document))
-    log, trace = MemoryLog(most=1_000_000), Trace()
+    log, trace = MemoryLog(), Trace()
     Simulation(scenario, log).run(silent)
     assert traced(scenario, trace)
     assert trace.events == log.events
@@ -177,3 +177,11 @@ def test_a_run_that_was_made_before_is_shown_by_its_log(tmp_path: Path) -> None:
     assert not told["changeable"]
     with pytest.raises(UserError, match="cannot be changed"):
         shown.run(0, [late()])
+
+
+def test_a_run_whose_logs_are_damaged_is_told_so(tmp_path: Path) -> None:
+    made = run(parsed({**TRIANGLE, "protocol": {"name": "timestamp"}}), tmp_path)
+    with log_of(made).open("a") as file:
+        file.write('{"t":')
+    with pytest.raises(UserError, match="event logs are damaged"):
+        LogSession(made.path).run(0, [])

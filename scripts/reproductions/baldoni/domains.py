@@ -22,7 +22,7 @@ from testbed.engines.simulate.engine import Simulation
 from testbed.errors import UserError
 from testbed.experiment import Scenario, load
 from testbed.experiment.network import Network
-from testbed.fuzz.trial import MemoryLog
+from testbed.fuzz.trial import LimitedLog
 
 FILE = Path(__file__).parents[2] / "experiments" / "domains.toml"
 LEVELS = (2, 3)
@@ -72,7 +72,7 @@ def reproduce(seeds: int) -> None:
 def run(point: Grouped, seed: int) -> tuple[float, ...]:
     """The figures of one run."""
     scenario = shuffled(Scenario.of(*load(FILE, seed=seed, protocol=protocol(point))))
-    log = MemoryLog(scenario.most_deliveries)
+    log = LimitedLog(scenario.most_deliveries)
     simulation = Simulation(scenario, log)
     simulation.run(lambda stage, done, of: None)
     if not check_events(range(scenario.network.processes), log.events).ok:

@@ -10,11 +10,11 @@ import networkx as nx
 import pytest
 
 from testbed.check import Event, Verdict, check_events
+from testbed.check.memory import MemoryLog
 from testbed.engines.simulate.engine import Simulation
 from testbed.errors import UserError
 from testbed.experiment import Experiment, Scenario
 from testbed.faults import Condition, Crash, FaultSchedule, LinkDown, Loss
-from testbed.fuzz.trial import MemoryLog
 from testbed.progress import silent
 from testbed.protocols import Message, Place
 from testbed.protocols.base import SEQUENCE_BITS
@@ -37,7 +37,7 @@ def experiment(protocol: str, nodes: int = 4, **changes: Any) -> Experiment:
 
 
 def judged(what: Experiment) -> tuple[Verdict, Simulation, MemoryLog]:
-    log = MemoryLog(most=1_000_000)
+    log = MemoryLog()
     simulation = Simulation(Scenario.of(what), log)
     simulation.run(silent)
     nodes = range(len(simulation.nodes))

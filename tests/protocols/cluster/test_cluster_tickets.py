@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from testbed.check.memory import MemoryLog
 from testbed.engines.simulate.engine import Simulation
 from testbed.experiment import Scenario, parse
 from testbed.fuzz import draw
-from testbed.fuzz.trial import MemoryLog
 from testbed.protocols import Discard, MessageId, Place
 from testbed.protocols.broken.cluster import Reset
 from testbed.protocols.cluster import Cluster
@@ -138,7 +138,7 @@ def test_no_ticket_has_two_owners_in_a_simulation_in_any_weather(seed: int) -> N
     document |= {"channel": "raw", "links": {"delay_ms": [0.1, 5.0]}}
     document["workload"]["settle_ms"] = 1000.0
     experiment = parse(document, Path("any-weather"))[0]
-    log = MemoryLog(most=10**6)
+    log = MemoryLog()
     simulation = Simulation(Scenario.of(experiment), log)
     scheduler, owned = simulation.network.scheduler, 0
 

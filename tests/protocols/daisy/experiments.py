@@ -8,11 +8,11 @@ from typing import Any, cast
 from typing_extensions import override
 
 from testbed.check import Event, Verdict, check_events
+from testbed.check.memory import MemoryLog
 from testbed.engines.simulate.engine import Simulation
 from testbed.engines.simulate.network import SimulatedNetwork
 from testbed.experiment import Scenario
 from testbed.fuzz.profiles.plain import resolved
-from testbed.fuzz.trial import MemoryLog
 from testbed.node import Node
 from testbed.node.node import Runtime
 from testbed.protocols import Message
@@ -94,7 +94,7 @@ class Run:
     """A run of an experiment, from its beginning to its end."""
 
     def __init__(self, document: dict[str, Any]) -> None:
-        log = MemoryLog(most=10**9)
+        log = MemoryLog()
         self.simulation = Counted(resolved(document), log)
         self.bytes = self.simulation.bytes
         self.simulation.run(lambda stage, done, of: None)
