@@ -22,6 +22,7 @@ from .daisy import (
     EmptyHanded,
     Hospitable,
     Idle,
+    Misguiding,
     Reassured,
     Reentrant,
     Releasing,
@@ -83,6 +84,7 @@ BROKEN: dict[str, type[Protocol]] = {
         Dismissive,
         Absentminded,
         Deserting,
+        Misguiding,
     )
 }
 

@@ -12,6 +12,7 @@ from typing_extensions import override
 
 from ..base import Effects
 from ..daisy import Daisy
+from ..daisy.levels import Levels
 from ..groups.agreed import Flushed
 from ..groups.detector import Detector
 from ..groups.group import Group
@@ -237,3 +238,26 @@ class Dismissive(Daisy):
         group = super()._group(level, me, view, now)
         group.succession.__class__ = _Dismissive
         return group
+
+
+class _Misguiding(Levels):
+    @override
+    def is_known(self, level: int, home: Member) -> bool:
+        return True
+
+
+class Misguiding(Daisy):
+    """Sends a joiner on to the group that it was in before, even if nobody knows which that is.
+
+    Broken rule: who starts a group of servers again does not know below which groups the absent are.
+    Such a joiner is asked to look for a group that does not exist, and is never admitted.
+    """
+
+    name: ClassVar[str] = "broken-misguiding"
+
+    @override
+    def _levels(self) -> Levels | None:
+        levels = super()._levels()
+        if levels is not None:
+            levels.__class__ = _Misguiding
+        return levels

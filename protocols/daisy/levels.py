@@ -56,7 +56,7 @@ class Levels:
                 self.rosters[level] = group.view.roster | group.given
 
     def others(self, level: int, mine: frozenset[int]) -> tuple[Member, ...]:
-        """Who is absent, if this process has to start a group again."""
+        """Who is absent, if this process has to start a group again, below whichever groups."""
         rest = self.rosters[level] - mine
         return (Member(min(rest), 0, rest, self.daisy.path[level]),) if rest else ()
 
@@ -131,11 +131,11 @@ class Levels:
 
     def belongs(self, level: int, joiner: Member, how: int) -> bool:
         """Whether a joiner is to be admitted at a level, as far as this process can say."""
-        home = self._home(level, joiner)
+        home = self._home(level, joiner, how)
         outside = how in (OUTSIDE, RETURNED)
         return not outside or (home is not None and home.of == self.daisy.groups[level].number)
 
-    def _home(self, level: int, joiner: Member) -> Member | None:
+    def _home(self, level: int, joiner: Member, how: int) -> Member | None:
         """Who serves the group that a joiner belongs to, and for whom; None if that is not known."""
         daisy, group = self.daisy, self.daisy.groups[level]
         here = Member(daisy.me, 0, self.rosters[level], group.number)
@@ -151,14 +151,29 @@ class Levels:
         if above is None:
             return None
         others = (m for m in (*above.members, *above.absent) if m.of != group.number)
-        return next((m for m in others if m.roster & joiner.roster), here)
+        home = next((m for m in others if m.roster & joiner.roster), here)
+        if self.is_known(level, home):
+            return home
+        is_new = level == 0 and how == OUTSIDE  # nothing is in transit to it
+        return here if is_new or self._is_unclaimed(level, joiner) else None
+
+    def is_known(self, level: int, home: Member) -> bool:
+        """Whether a member above is of a group of this level, not of ``others``."""
+        return home.of // LEVEL == level
+
+    def _is_unclaimed(self, level: int, joiner: Member) -> bool:
+        """Whether those who may answer for a joiner above have had ``grace`` to say so."""
+        group, above = self.daisy.groups[level], self.daisy.groups[level + 1]
+        since = above.detector.away_since
+        asked = (group.ticked_at - since[p] for p in joiner.roster & since.keys())
+        return min(asked, default=0) >= group.timing.grace
 
     def guide(self, level: int, join: Join, sender: int) -> Effects:
         """Tell a joiner that belongs to another group so, or pass it on to who knows."""
         group = self.daisy.groups[level]
         if join.how not in (OUTSIDE, RETURNED) or group.seeking or group.view is None:
             return
-        home = self._home(level, join.member)
+        home = self._home(level, join.member, join.how)
         if home is None and sender == join.source and not group.is_server:
             yield Send((group.view.server,), join)
         elif home is not None and home.of != group.number:

@@ -88,6 +88,7 @@ EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {
     "broken-reassured": ("unrepaired", mended("daisy-waits-to-send")),
     "broken-dismissive": ("loss", mended("daisy-admitted-elsewhere")),
     "broken-deserting": ("gap", mended("daisy-needed-above")),
+    "broken-misguiding": ("loss", mended("daisy-comes-back-alone")),
     "broken-absentminded": (
         "order",
         daisies(
