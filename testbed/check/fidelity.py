@@ -100,18 +100,23 @@ class _LinkModel:
     free_at: int = 0
     unjudgeable_until: int = 0
     longest_queue: int = 0
-    _starts: deque[int] = field(default_factory=deque)  # when those that wait will be transmitted
+    longest_queue_bytes: int = 0
+    _waiting_bytes: int = 0
+    # those that wait: when each will be transmitted, and its size
+    _starts: deque[tuple[int, int]] = field(default_factory=deque)
     # the last packet seen of two hosts, by number
     _latest: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def transmit(self, queued: int, size: int) -> int:
         """Transmit a packet behind those that wait; when it should arrive."""
-        while self._starts and self._starts[0] <= queued:
-            self._starts.popleft()
+        while self._starts and self._starts[0][0] <= queued:
+            self._waiting_bytes -= self._starts.popleft()[1]
         start = max(queued, self.free_at)
         if start > queued:
-            self._starts.append(start)
+            self._starts.append((start, size))
+            self._waiting_bytes += size
             self.longest_queue = max(self.longest_queue, len(self._starts))
+            self.longest_queue_bytes = max(self.longest_queue_bytes, self._waiting_bytes)
         self.free_at = start + size * 8 * 1_000_000_000 // self.bandwidth_bps
         return self.free_at + self.delay_ns
 
@@ -147,7 +152,7 @@ def replay(
     seen: dict[tuple[int, int, int, int, int], tuple[int, int]] = {}
     duplicated: set[tuple[int, ...]] = set()
     errors: list[int] = []
-    hops = wire_bytes = time = overtaken = 0
+    hops = wire_bytes = time = byte_time = overtaken = 0
     columns = (column.tolist() for column in vars(packets).values())
     for number, (t, interface, length, *name) in enumerate(zip(*columns, strict=True)):
         if interface not in interfaces:
@@ -164,6 +169,7 @@ def replay(
         hops += 1
         wire_bytes += size
         time += t - queued
+        byte_time += size * (t - queued)
         should_arrive = link.transmit(queued, size)
         known = queued >= link.unjudgeable_until and key[:4] not in duplicated
         if known and not spans.touch(tail, head, queued, t):
@@ -171,8 +177,15 @@ def replay(
             overtaken += link.overtaken((source, destination), place)
         else:
             link.give_up(t)
-    longest = max((link.longest_queue for link in links.values()), default=0)
-    return Carried(hops, wire_bytes, time, longest), np.array(errors, np.int64), overtaken
+    carried = Carried(
+        hops=hops,
+        wire_bytes=wire_bytes,
+        time=time,
+        byte_time=byte_time,
+        longest_queue=max((link.longest_queue for link in links.values()), default=0),
+        longest_queue_bytes=max((link.longest_queue_bytes for link in links.values()), default=0),
+    )
+    return carried, np.array(errors, np.int64), overtaken
 
 
 def judge(errors: Errors, dropped: int, left_out: int = 0, overtaken: int = 0) -> Fidelity:

@@ -212,7 +212,7 @@ class Source(RunDirectory):
         simulator's table lacks a packet that was lost at once, and has a duplicated one twice. Where
         clocks drift, a message says when it was sent by one that may be coarser than a nanosecond.
         """
-        untold = {"link_queue_max"} if self.experiment.faults else set()
+        untold = {"link_queue_max", "link_queue_bytes_max"} if self.experiment.faults else set()
         if self.capture is None and any(self.engine.get(key) for key in _HARMED):
             untold |= {"copies", "messages", "bytes", "control_bytes"}
         if any(isinstance(fault, Drift) for fault in self.experiment.faults):

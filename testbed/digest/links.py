@@ -40,16 +40,22 @@ def link_step(facts: Facts, bucket: int, tables: Tables) -> Iterator[Piece]:
     error = arrived - started - transmission - delay
     facts.write("hops", bucket, with_columns(hops, started=started, error=error))
     yield facts.total("errors", counted(np.abs(error)))
-    longest = [longest_queue(queued[a:b], started[a:b]) for a, b in pairwise(bounds.tolist())]
+    sizes = integers(hops, "bytes")
+    longest = [
+        longest_queue(queued[a:b], started[a:b], sizes[a:b]) for a, b in pairwise(bounds.tolist())
+    ]
     sums = {
-        "bytes": integers(hops, "bytes"),
+        "bytes": sizes,
         "busy": transmission,
         "waited": started - queued,
         "under_way": arrived - queued,
+        "bytes_under_way": sizes * (arrived - queued),
     }
     columns = {name: np.add.reduceat(values, bounds[:-1]) for name, values in sums.items()}
     ends = {"tail": tail[bounds[:-1]], "head": head[bounds[:-1]], "packets": np.diff(bounds)}
-    yield facts.total("links", pa.table({**ends, **columns, "queue_max": longest}))
+    packets, waiting = np.array(longest, np.int64).reshape(-1, 2).T
+    queues = {"queue_max": packets, "queue_bytes_max": waiting}
+    yield facts.total("links", pa.table({**ends, **columns, **queues}))
 
 
 def starts(queued: Integers, transmission: Integers) -> Integers:
@@ -59,12 +65,18 @@ def starts(queued: Integers, transmission: Integers) -> Integers:
     return started
 
 
-def longest_queue(queued: Integers, started: Integers) -> int:
-    """The most packets that waited at one moment; those that start then no longer wait."""
+def longest_queue(queued: Integers, started: Integers, sizes: Integers) -> tuple[int, int]:
+    """The most packets, and the most bytes, that waited at one moment; those that start then do not.
+
+    Packets are in the order in which they joined the queue.
+    """
     waited = started > queued
-    joined, left = np.sort(queued[waited]), np.sort(started[waited])
-    length = np.arange(1, len(joined) + 1) - np.searchsorted(left, joined, "right")
-    return int(length.max(initial=0))
+    joined, left, sizes = queued[waited], started[waited], sizes[waited]
+    order = np.argsort(left, kind="stable")
+    gone = np.searchsorted(left[order], joined, "right")
+    packets = np.arange(1, len(joined) + 1) - gone
+    waiting = np.cumsum(sizes) - np.concatenate([[0], np.cumsum(sizes[order])])[gone]
+    return int(packets.max(initial=0)), int(waiting.max(initial=0))
 
 
 def links(
@@ -72,10 +84,12 @@ def links(
 ) -> pa.Table:
     """One row for each direction of each link, also of those that carried nothing."""
     carried = {(row["tail"], row["head"]): row for row in totals.to_pylist()} if totals else {}
-    nothing = dict.fromkeys(("packets", "bytes", "busy", "waited", "under_way", "queue_max"), 0)
+    figures = "packets bytes busy waited under_way bytes_under_way queue_max queue_bytes_max"
+    nothing = dict.fromkeys(figures.split(), 0)
     rows = []
     for (tail, head), (delay, bandwidth) in configured.items():
         found = nothing | carried.get((tail, head), {})
         ends = {"tail": tail, "head": head, "delay_ns": delay, "bandwidth_bps": bandwidth}
-        rows.append({**found, **ends, "load": found["under_way"] / end})
+        loads = {"load": found["under_way"] / end, "load_bytes": found["bytes_under_way"] / end}
+        rows.append({**found, **ends, **loads})
     return pa.Table.from_pylist(rows)

@@ -11,7 +11,7 @@ _INT32 = """
     node number source payload control destinations for_source delivered holders copies fragments hops
     held_number sender receiver receivers fragment tail head cause_source relays via
 """
-_FLOAT64 = "delay_mean load queue_mean held_mean packets_mean"
+_FLOAT64 = "delay_mean load load_bytes queue_mean held_mean packets_mean"
 _TYPES = {
     **dict.fromkeys(_INT32.split(), pa.int32()),
     **dict.fromkeys(_FLOAT64.split(), pa.float64()),

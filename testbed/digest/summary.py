@@ -43,7 +43,9 @@ def from_packets(totals: Tables, links: pa.Table) -> Figures:
     return {
         **{figure: total(totals, "sent", column) for figure, column in sums.items()},
         "network_load_mean": pc.sum(links["load"]).as_py(),
+        "network_load_bytes_mean": pc.sum(links["load_bytes"]).as_py(),
         "link_queue_max": pc.max(links["queue_max"]).as_py(),
+        "link_queue_bytes_max": pc.max(links["queue_bytes_max"]).as_py(),
         "hops": pc.sum(links["packets"]).as_py(),
         "wire_bytes": pc.sum(links["bytes"]).as_py(),
         "hop_error_us_p999": _quantile(errors, counts, 0.999) / 1000,

@@ -87,7 +87,9 @@ class Carried:
     hops: int
     wire_bytes: int
     time: int  # packets × nanoseconds that they waited and travelled
+    byte_time: int
     longest_queue: int
+    longest_queue_bytes: int
     lost: int = 0
     dropped: int = 0
     duplicated: int = 0
@@ -116,7 +118,9 @@ def summarise(
         "delivery_queue_mean": meter.waited(duration) / duration / processes,
         "delivery_queue_max": meter.queue_longest,
         "network_load_mean": carried.time / duration,
+        "network_load_bytes_mean": carried.byte_time / duration,
         "link_queue_max": carried.longest_queue,
+        "link_queue_bytes_max": carried.longest_queue_bytes,
         **asdict(sent),
         "busiest_load": max(meter.load.values(), default=0)
         * processes

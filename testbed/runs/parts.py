@@ -18,7 +18,8 @@ COLUMNS = {
     "sent": "at sender receivers source seq kind fragment bytes control",
     "hops": "tail head queued started arrived error bytes sender receiver copy source seq kind "
     "fragment",
-    "links": "tail head delay_ns bandwidth_bps packets bytes busy waited load queue_max",
+    "links": "tail head delay_ns bandwidth_bps packets bytes busy waited load load_bytes queue_max "
+    "queue_bytes_max",
     "nodes": "node multicasts deliveries delay_mean delay_max held queue_mean queue_max",
     "timeline": "at width held_mean held_max packets_mean packets_max multicasts deliveries",
 }

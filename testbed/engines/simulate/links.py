@@ -54,6 +54,7 @@ class Link:
 
     __slots__ = (
         "bps",
+        "byte_time",
         "condition",
         "delay",
         "dropped",
@@ -64,6 +65,7 @@ class Link:
         "last",
         "limit",
         "longest",
+        "longest_bytes",
         "loss",
         "lost",
         "nominal_bps",
@@ -75,6 +77,7 @@ class Link:
         "time",
         "transmission",
         "waiting",
+        "waiting_bytes",
     )
 
     def __init__(
@@ -97,10 +100,11 @@ class Link:
         self.first: Flight | None = None
         self.last: Flight | None = None
         self.starting: Flight | None = None  # the first that waits, or that has started since
-        self.waiting = 0  # packets from that one on
-        self.longest = 0
+        self.waiting = self.waiting_bytes = 0  # packets from that one on
+        self.longest = self.longest_bytes = 0
         self.packets = 0
         self.time = 0  # packets × nanoseconds that they spent waiting and on the link
+        self.byte_time = 0
         self.dropped = 0
         self.lost = 0
         self.duplicated = 0
@@ -109,8 +113,9 @@ class Link:
         """How many packets wait for their turn."""
         flight = self.starting
         while flight is not None and flight.start <= now:
-            flight = flight.behind
             self.waiting -= 1
+            self.waiting_bytes -= flight.packet.size
+            flight = flight.behind
         self.starting = flight
         return self.waiting
 
@@ -119,8 +124,10 @@ class Link:
         if self.starting is None:
             self.starting = flight
         self.waiting += 1
-        if self.waiting > self.longest:
+        self.waiting_bytes += flight.packet.size
+        if self.waiting > self.longest or self.waiting_bytes > self.longest_bytes:
             self.longest = max(self.longest, self.queue(now))
+            self.longest_bytes = max(self.longest_bytes, self.waiting_bytes)
 
     def transmission_of(self, size: int) -> int:
         """The nanoseconds that a packet of this size takes, remembered for the next one."""
@@ -142,7 +149,7 @@ class Link:
         while flight is not None:
             flight, count = flight.behind, count + 1
         self.first = self.last = self.starting = None
-        self.waiting = self.free_at = 0
+        self.waiting = self.waiting_bytes = self.free_at = 0
         self.lost += count
         return count
 
@@ -247,6 +254,7 @@ class Scheduler:
         link.packets += 1
         self.wire_bytes += size
         link.time += arrival - now
+        link.byte_time += size * (arrival - now)
         flight.start, flight.arrival, flight.behind = start, arrival, None
         last, link.last = link.last, flight
         if last is None:
@@ -257,7 +265,7 @@ class Scheduler:
         if waits:
             link.wait(flight, now)
         else:  # all before it have started
-            link.starting, link.waiting = None, 0
+            link.starting, link.waiting, link.waiting_bytes = None, 0, 0
         if self.record is not None:
             self.record(hop, packet, now, start, arrival)
 
@@ -312,6 +320,7 @@ class Scheduler:
             if link.starting is flight:
                 link.starting = behind
                 link.waiting -= 1
+                link.waiting_bytes -= packet.size
             if behind is None:
                 link.last = None
                 heap.pop()

@@ -255,7 +255,10 @@ def test_the_packet_table_tells_what_the_counters_count(
     assert column["bytes"].sum() == figures["wire_bytes"]
     time = (column["arrived"] - column["queued"]).sum() / (figures["duration_ms"] * MS)
     assert time == pytest.approx(figures["network_load_mean"])
-    longest = 0
+    times = column["bytes"] * (column["arrived"] - column["queued"])
+    load = times.sum() / (figures["duration_ms"] * MS)
+    assert load == pytest.approx(figures["network_load_bytes_mean"])
+    longest, most = 0, 0
     for ends in set(zip(column["tail"], column["head"], strict=True)):
         rows = (column["tail"] == ends[0]) & (column["head"] == ends[1])
         queued, started, arrived = (column[c][rows] for c in ("queued", "started", "arrived"))
@@ -263,8 +266,11 @@ def test_the_packet_table_tells_what_the_counters_count(
         assert (np.diff(started) > 0).all()
         assert (np.diff(arrived) > 0).all()
         assert (started >= queued).all()
-        longest = max(longest, *(((queued <= t) & (started > t)).sum() for t in queued))
+        waiting = [(queued <= t) & (started > t) for t in queued]
+        longest = max(longest, *(which.sum() for which in waiting))
+        most = max(most, *(column["bytes"][rows][which].sum() for which in waiting))
     assert longest == figures["link_queue_max"]
+    assert most == figures["link_queue_bytes_max"]
 
 
 def test_timers_run_out_once_when_they_should() -> None:
