@@ -74,6 +74,16 @@ class Count(NamedTuple):
     amount: int = 1
 
 
+class Sample(NamedTuple):
+    """Measure something once more: the run's summary shows its mean.
+
+    For each name that is ``NAME_mean``, over all samples, and ``NAME_mean_of_processes``, the mean of
+    the means of all processes.
+    """
+
+    values: Mapping[str, float]
+
+
 @dataclass(frozen=True)
 class Figure:
     """A number of a run's summary, by its key: what people call it, its unit, how it is written.
@@ -100,18 +110,19 @@ class Figure:
 
 @dataclass(frozen=True, kw_only=True)
 class Ratio(Figure):
-    """One key of a summary divided by another, of which at least one is a protocol's counter."""
+    """One key of a summary, at least one a protocol's own, divided by another if that is given."""
 
     form: str = ",.2f"
     of: str
-    per: str
+    per: str = ""
     percent_of_n2: bool = False  # in per cent of the square of the number of processes
 
     def value(self, summary: Mapping[str, Any]) -> float | None:
         """The ratio, if both have been counted."""
-        if self.of not in summary or not summary.get(self.per):
+        per = summary.get(self.per) if self.per else 1
+        if self.of not in summary or not per:
             return None
-        of, per, n = summary[self.of], summary[self.per], summary["nodes"]
+        of, n = summary[self.of], summary["nodes"]
         return float(100 * of / per / n**2 if self.percent_of_n2 else of / per)
 
 
@@ -142,7 +153,9 @@ class Transition(NamedTuple):
         return Note(self.event, {"state": self.state, "next": self.next, **facts})
 
 
-Effect = Send | Multicast | Deliver | Hold | Discard | SetTimer | CancelTimer | Count | Note
+Effect = (
+    Send | Multicast | Deliver | Hold | Discard | SetTimer | CancelTimer | Count | Sample | Note
+)
 Effects = Iterator[Effect]
 
 

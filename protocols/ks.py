@@ -27,7 +27,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from typing_extensions import override
 
-from .base import Count, Deliver, Effects, Figure, Place, Send
+from .base import Count, Deliver, Effects, Figure, Place, Sample, Send
 from .holdback import HoldBack
 from .rst import OVERHEAD
 from .wire import Message, MessageId, WireError, of_kind
@@ -292,16 +292,28 @@ class KS(HoldBack):
         self.LOG = self.LOG.merged(olog, self.others)
 
     def count_control(self, copies: list[KSMessage]) -> Effects:
-        """Count the control information of the copies of a message, and what it consists of."""
+        """Count the control information of all copies, and measure that of a message, their mean."""
         sizes = [message.olog.size for message in copies]
+        parts = {
+            "integers": sum(message.integers() for message in copies),
+            "entries": sum(size.entries for size in sizes),
+            "destinations": sum(size.destinations for size in sizes),
+            "empty_entries": sum(size.empty for size in sizes),
+        }
         yield Count("control_copies", len(copies))
-        yield Count("control_integers", sum(message.integers() for message in copies))
-        yield Count("control_entries", sum(size.entries for size in sizes))
-        yield Count("control_destinations", sum(size.destinations for size in sizes))
-        yield Count("control_empty_entries", sum(size.empty for size in sizes))
+        for part, number in parts.items():
+            yield Count(f"control_{part}", number)
+        if copies:
+            means = {f"message_{part}": number / len(copies) for part, number in parts.items()}
+            yield Sample(means)
 
     @override
     def count_log(self) -> Effects:
-        yield Count("log_integers", self.messages[0].log_integers(self.LOG))
-        yield Count("log_entries", self.LOG.size.entries)
-        yield Count("log_events")
+        log = self.LOG
+        yield Sample(
+            {
+                "log_integers": self.messages[0].log_integers(log),
+                "log_entries": log.size.entries,
+                "log_empty_entries": log.size.empty,
+            }
+        )

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from .base import Count, Deliver, Effects, Figure, Place, Ratio, Send
+from .base import Count, Deliver, Effects, Figure, Place, Ratio, Sample, Send
 from .holdback import HoldBack
 from .wire import Message, MessageId, WireError, of_kind
 
@@ -59,7 +59,7 @@ class MatrixMessage(Message):
 
 # The overhead of Chandra et al.: what a copy carries and what a process keeps, in integers.
 CONTROL = partial(Ratio, of="control_integers", per="control_copies")
-LOG = partial(Ratio, of="log_integers", per="log_events", shown=False)
+LOG = partial(Ratio, of="log_integers_mean", shown=False)
 PERCENT: dict[str, Any] = {"unit": "% of n²", "shown": False, "percent_of_n2": True}
 OVERHEAD = (
     CONTROL("control_integers_per_message", "control integers per copy", form=",.1f"),
@@ -122,5 +122,4 @@ class RST(HoldBack):
 
     def count_log(self) -> Effects:
         """The log is the whole matrix."""
-        yield Count("log_integers", self.SENT.size)
-        yield Count("log_events")
+        yield Sample({"log_integers": self.SENT.size})

@@ -11,6 +11,9 @@ Friedman & Manor (2004) want "log n" neighbours and disjoint paths of such a gra
 its rule; this rule gives them, and a node needs only n to work out its own neighbours. With
 D = ceil(log2 n), for n from 2: node connectivity and least degree are equal, D if n = 2^D or
 n >= 3·2^(D-2), else D - 1; the greatest degree is at most max(D, 2D - 2), the diameter at most D.
+
+For comparison there is the cube that they compare it with, of which nodes are merely left out: that of
+HyperCast (Liebeherr & Beam 1999), which gives its nodes the numbers of a Gray code in their order.
 """
 
 import networkx as nx
@@ -35,6 +38,17 @@ def hypercube_neighbours(node: int, nodes: int) -> set[int]:
         # neighbours come along, or the high half would not hear what the low half floods.
         found |= {partner ^ (1 << k) for k in range(bits - 1) if partner ^ (1 << k) < nodes}
     return {other for other in found if other != node and other < nodes}
+
+
+def hypercast(nodes: int) -> Graph:
+    """The part of the hypercube that the first numbers of the Gray code are; there is no stand-in."""
+    graph: Graph = nx.empty_graph(nodes)
+    gray = [i ^ i >> 1 for i in range(nodes)]
+    place = {number: i for i, number in enumerate(gray)}
+    for i, number in enumerate(gray):
+        others = (place.get(number ^ 1 << k, -1) for k in range(dimension(nodes)))
+        graph.add_edges_from((i, j) for j in sorted(others) if j > i)
+    return graph
 
 
 def hypercube(nodes: int) -> Graph:

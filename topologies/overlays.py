@@ -5,6 +5,7 @@ message crosses 2·links - (n - 1) of them) and survives as many crashes as its 
 less one:
 
     hypercube   log n neighbours, log n diameter, log n connectivity: see ``topologies.hypercube``
+    hypercast   the same where n is a power of two, else down to a single neighbour
     ring        fewest links that survive a crash, greatest diameter
     tree        fewest links of all, survives none; every node but the leaves has ``arity`` children
     complete    one hop to every process, n(n-1)/2 links
@@ -21,7 +22,7 @@ from typing_extensions import override
 from . import errors
 from .errors import TopologyError
 from .graph import Graph
-from .hypercube import hypercube
+from .hypercube import hypercast, hypercube
 from .plane import MAX_TRIES
 
 
@@ -41,6 +42,16 @@ class Hypercube(OverlayModel, model="hypercube"):
     def generate(self, nodes: int, rng: random.Random) -> Graph:
         errors.at_least("nodes", nodes, 1)
         return hypercube(nodes)
+
+
+@dataclass(frozen=True)
+class HyperCast(OverlayModel, model="hypercast"):
+    """A hypercube from which nodes are merely left out."""
+
+    @override
+    def generate(self, nodes: int, rng: random.Random) -> Graph:
+        errors.at_least("nodes", nodes, 1)
+        return hypercast(nodes)
 
 
 @dataclass(frozen=True)
@@ -116,5 +127,5 @@ class Regular(OverlayModel, model="regular"):
 
 
 OVERLAYS: dict[str, type[OverlayModel]] = {
-    kind.model: kind for kind in (Hypercube, RingOverlay, TreeOverlay, Complete, Regular)
+    kind.model: kind for kind in (Hypercube, HyperCast, RingOverlay, TreeOverlay, Complete, Regular)
 }

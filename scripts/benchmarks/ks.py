@@ -19,7 +19,7 @@ from itertools import count
 from typing import NamedTuple
 
 from scripts import parser
-from testbed.protocols.base import Count, Effects, Place, Protocol, Send
+from testbed.protocols.base import Count, Effects, Place, Protocol, Sample, Send
 from testbed.protocols.ks import KS
 from testbed.protocols.ks_prime import KSPrime
 from testbed.protocols.rst import RST
@@ -54,7 +54,7 @@ class Result(NamedTuple):
     @property
     def log_integers(self) -> float:
         """The mean size of a log."""
-        return self.counted["log_integers"] / self.counted["log_events"]
+        return self.counted["log_integers"] / self.counted["logs"]
 
     def percentages(self, nodes: int) -> list[float]:
         """What a copy carries, in the four ways of counting."""
@@ -130,6 +130,9 @@ class Model:
                     self.push(last[peer], peer, me, effect.message)
             elif isinstance(effect, Count):
                 self.counted[effect.name] += effect.amount
+            elif isinstance(effect, Sample) and "log_integers" in effect.values:
+                self.counted["log_integers"] += int(effect.values["log_integers"])
+                self.counted["logs"] += 1
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ from testbed.protocols import (
     Message,
     Multicast,
     Note,
+    Sample,
     Send,
     SetTimer,
 )
@@ -38,7 +39,7 @@ def misuse(effect: Any, me: int, processes: int) -> str | None:
             return _no_message(effect)
         case SetTimer() | CancelTimer():
             return _no_timer(effect)
-        case Count() | Note():
+        case Count() | Sample() | Note():
             return None
         case GeneratorType():
             return "it yields a generator; say `yield from` to yield what that yields"

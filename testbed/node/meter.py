@@ -2,8 +2,9 @@
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from statistics import fmean
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +24,7 @@ class Meter:
         self.queue_time = 0  # when messages left delivery queues, less when they came, summed up
         self.discarded: Counter[str] = Counter()
         self.counted: Counter[str] = Counter()
+        self.sampled: dict[str, dict[int, list[float]]] = {}  # by name and process: sum and number
         self.load: Counter[int] = Counter()  # copies that each node handed to the network
 
     def comes(self, now: int, length: int) -> None:
@@ -39,6 +41,27 @@ class Meter:
     def waited(self, end: int) -> int:
         """Messages × nanoseconds in delivery queues; what is still there waits to the end."""
         return self.queue_time + self.queued * end
+
+    def sample(self, node: int, values: Mapping[str, float]) -> None:
+        """Add what a protocol has measured once more at a node."""
+        for name, value in values.items():
+            of = self.sampled.setdefault(name, {}).setdefault(node, [0, 0])
+            of[0] += value
+            of[1] += 1
+
+    def forget(self) -> None:
+        """The warm-up is over: what protocols count and measure of their own begins here."""
+        self.counted.clear()
+        self.sampled.clear()
+
+    def means(self) -> dict[str, float]:
+        """The means of what protocols have measured: over all, and over the means of processes."""
+        found = {}
+        for name, processes in sorted(self.sampled.items()):
+            sums, numbers = zip(*processes.values(), strict=True)
+            found[f"{name}_mean"] = sum(sums) / sum(numbers)
+            found[f"{name}_mean_of_processes"] = fmean(s / n for s, n in processes.values())
+        return found
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, for another process."""
@@ -57,6 +80,11 @@ class Meter:
             meter.queue_time += part["queue_time"]
             meter.discarded.update(part["discarded"])
             meter.counted.update(part["counted"])
+            for name, processes in part["sampled"].items():
+                of = meter.sampled.setdefault(name, {})
+                for process, more in processes.items():
+                    before = of.get(int(process), [0, 0])
+                    of[int(process)] = [a + b for a, b in zip(before, more, strict=True)]
             meter.load.update(part["load"])
         return meter
 
@@ -132,6 +160,7 @@ def summarise(
         "packets_duplicated": carried.duplicated,
         **{f"discarded_{reason}": count for reason, count in sorted(meter.discarded.items())},
         **dict(sorted(meter.counted.items())),
+        **meter.means(),
     }
     ratios = (figure for figure in protocol.figures if isinstance(figure, Ratio))
     values = {ratio.key: ratio.value(summary) for ratio in ratios}

@@ -30,6 +30,7 @@ from testbed.protocols import (
     Multicast,
     Note,
     Protocol,
+    Sample,
     Send,
     SetTimer,
 )
@@ -185,6 +186,8 @@ class Node:
                 self.runtime.cancel_timer(self, effect.timer)
             elif isinstance(effect, Count):
                 self.meter.counted[effect.name] += effect.amount
+            elif isinstance(effect, Sample):
+                self.meter.sample(self.id, effect.values)
             elif isinstance(effect, Note):
                 self.log.note(now, self.id, effect.event, self._in_run_time(effect.facts))
             else:

@@ -176,10 +176,10 @@ def excess(protocol: Callable[..., KS], seeds: int) -> tuple[int, int]:
     return more, less
 
 
-def integers(protocol: Callable[..., KS], seed: int) -> tuple[int, int]:
+def integers(protocol: Callable[..., KS], seed: int) -> tuple[int, float]:
     run = Execution(protocol, 5, seed)
     run.play(30)
-    return run.meter.counted["control_integers"], run.meter.counted["log_integers"]
+    return run.meter.counted["control_integers"], run.meter.means()["log_integers_mean"]
 
 
 @pytest.mark.parametrize("mutant", [WithoutConstraintOne, WithoutConstraintTwo, Hoarder])
@@ -208,7 +208,24 @@ def test_integers_are_those_of_figure_2_and_bytes_those_on_the_wire() -> None:
     log_structs = 3 * counted["control_entries"] + counted["control_destinations"]
     assert counted["control_integers"] == 4 * copies + sum(k * k for k in sizes) + log_structs
     assert run.sent[KSMessage].control_bytes == 4 * (counted["control_integers"] - 2 * copies)
-    assert counted["log_events"] == len(sizes) + copies
+    assert samples(run, "log_integers") == len(sizes) + copies
+    assert samples(run, "message_integers") == sum(map(bool, sizes))  # some go to nobody
+
+
+def samples(run: Execution[KS], name: str) -> float:
+    return sum(number for _, number in run.meter.sampled[name].values())
+
+
+def test_what_a_message_carries_is_averaged_over_copies_messages_and_processes() -> None:
+    run = Execution(KS, 4)
+    run.say(0, frozenset([1, 2]))  # 6 integers each, with an empty log
+    run.say(0, frozenset([1]))  # 5, and (0, 1, {1, 2}): 5
+    run.say(3, frozenset([0]))  # 5, with an empty log
+    counted, means = run.meter.counted, run.meter.means()
+    assert (counted["control_copies"], counted["control_integers"]) == (4, 6 + 6 + 10 + 5)
+    assert means["message_integers_mean"] == (6 + 10 + 5) / 3
+    assert means["message_integers_mean_of_processes"] == ((6 + 10) / 2 + 5) / 2
+    assert means["message_entries_mean"] == 1 / 3
 
 
 def test_ks_prime_pays_for_the_array_and_for_each_flag() -> None:
@@ -216,8 +233,9 @@ def test_ks_prime_pays_for_the_array_and_for_each_flag() -> None:
     ks.play(60)
     prime.play(60)
     copies, counted = sum(map(len, prime.graph.dests.values())), prime.meter.counted
-    for name in ("control_entries", "control_destinations", "log_entries", "log_events"):
+    for name in ("control_entries", "control_destinations"):
         assert counted[name] == ks.meter.counted[name]
+    assert prime.meter.sampled["log_entries"] == ks.meter.sampled["log_entries"]
     array = 3  # integers for 9 × 9 bits, and as many with the message's own destinations
     clocks = counted["control_integers"] - array * copies
     assert counted["control_destinations"] < clocks

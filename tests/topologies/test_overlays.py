@@ -6,7 +6,7 @@ import networkx as nx
 import pytest
 
 from testbed.topologies import Figures, TopologyError, describe
-from testbed.topologies.hypercube import dimension, hypercube, hypercube_neighbours
+from testbed.topologies.hypercube import dimension, hypercast, hypercube, hypercube_neighbours
 from tests.topologies.registries import OVERLAYS
 
 SIZES = range(2, 131)
@@ -113,6 +113,19 @@ def test_known_values_at_the_sizes_of_the_paper(
     assert its.node_connectivity == least
     assert round(its.degree_mean, 1) == mean
     assert its.diameter == diameter
+
+
+def test_hypercast_leaves_one_node_with_a_single_neighbour() -> None:
+    for bits in range(1, 8):
+        full, more = hypercast(1 << bits), hypercast((1 << bits) + 1)
+        assert nx.is_isomorphic(full, hypercube(1 << bits))
+        degrees = sorted(degree for _, degree in more.degree)
+        assert degrees[0] == more.degree[1 << bits] == 1
+        assert degrees[1] >= min(2, bits)
+    for n in SIZES:
+        gray = [i ^ i >> 1 for i in range(n)]
+        pairs = {(i, j) for j in range(n) for i in range(j) if (gray[i] ^ gray[j]).bit_count() == 1}
+        assert {(min(edge), max(edge)) for edge in hypercast(n).edges} == pairs
 
 
 @pytest.mark.parametrize(

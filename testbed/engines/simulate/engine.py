@@ -183,7 +183,7 @@ class Simulation:
         answers = self.scenario.experiment.workload.answers_per_message()
         self.expected = deliveries * (1 + answers)
         if self.scenario.counted_from:
-            scheduler.call_at(self.scenario.counted_from, self.meter.counted.clear)
+            scheduler.call_at(self.scenario.counted_from, self.meter.forget)
         for at, node, payload, to in sends:
             scheduler.call_at(at, partial(self._send, node, payload, to))
 

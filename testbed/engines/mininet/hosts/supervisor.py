@@ -220,7 +220,7 @@ class Supervisor(Actuator):
         }
         if since <= self.scenario.counted_from > 0:
             for host in hosts.values():
-                host.at(self.scenario.counted_from, host.meter.counted.clear)
+                host.at(self.scenario.counted_from, host.meter.forget)
         for at, node, payload, to in self.scenario.sends:
             if node in hosts and at >= since:
                 hosts[node].will_send(at, payload, to)
