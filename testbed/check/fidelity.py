@@ -99,6 +99,10 @@ class _LinkModel:
     bandwidth_bps: int
     free_at: int = 0
     unjudgeable_until: int = 0
+    packets: int = 0
+    bytes: int = 0
+    time: int = 0  # packets × nanoseconds that they waited and travelled
+    byte_time: int = 0
     longest_queue: int = 0
     longest_queue_bytes: int = 0
     _waiting_bytes: int = 0
@@ -119,6 +123,13 @@ class _LinkModel:
             self.longest_queue_bytes = max(self.longest_queue_bytes, self._waiting_bytes)
         self.free_at = start + size * 8 * 1_000_000_000 // self.bandwidth_bps
         return self.free_at + self.delay_ns
+
+    def count(self, size: int, time: int) -> None:
+        """Count a packet, and how long it was seen to wait and travel."""
+        self.packets += 1
+        self.bytes += size
+        self.time += time
+        self.byte_time += size * time
 
     def give_up(self, arrived: int) -> None:
         """Take a packet's arrival as it was; of those that wait behind it nothing is known either."""
@@ -152,7 +163,7 @@ def replay(
     seen: dict[tuple[int, int, int, int, int], tuple[int, int]] = {}
     duplicated: set[tuple[int, ...]] = set()
     errors: list[int] = []
-    hops = wire_bytes = time = byte_time = overtaken = 0
+    overtaken = 0
     columns = (column.tolist() for column in vars(packets).values())
     for number, (t, interface, length, *name) in enumerate(zip(*columns, strict=True)):
         if interface not in interfaces:
@@ -166,10 +177,7 @@ def replay(
         if tail is None or (before := seen.get((*key[:4], tail))) is None:
             continue
         (queued, place), link, size = before, links[tail, head], length + ETHERNET_BYTES
-        hops += 1
-        wire_bytes += size
-        time += t - queued
-        byte_time += size * (t - queued)
+        link.count(size, t - queued)
         should_arrive = link.transmit(queued, size)
         known = queued >= link.unjudgeable_until and key[:4] not in duplicated
         if known and not spans.touch(tail, head, queued, t):
@@ -177,15 +185,18 @@ def replay(
             overtaken += link.overtaken((source, destination), place)
         else:
             link.give_up(t)
-    carried = Carried(
-        hops=hops,
-        wire_bytes=wire_bytes,
-        time=time,
-        byte_time=byte_time,
-        longest_queue=max((link.longest_queue for link in links.values()), default=0),
-        longest_queue_bytes=max((link.longest_queue_bytes for link in links.values()), default=0),
+    return _carried([*links.values()]), np.array(errors, np.int64), overtaken
+
+
+def _carried(links: list[_LinkModel]) -> Carried:
+    return Carried(
+        hops=sum(link.packets for link in links),
+        wire_bytes=sum(link.bytes for link in links),
+        time=sum(link.time for link in links),
+        byte_time=sum(link.byte_time for link in links),
+        longest_queue=max((link.longest_queue for link in links), default=0),
+        longest_queue_bytes=max((link.longest_queue_bytes for link in links), default=0),
     )
-    return carried, np.array(errors, np.int64), overtaken
 
 
 def judge(errors: Errors, dropped: int, left_out: int = 0, overtaken: int = 0) -> Fidelity:
