@@ -17,6 +17,7 @@ from ..base import Protocol
 from .cluster import TooLate, Unsorted
 from .daisy import (
     Absentminded,
+    Copied,
     Deserting,
     Dismissive,
     EmptyHanded,
@@ -26,13 +27,15 @@ from .daisy import (
     Reassured,
     Reentrant,
     Releasing,
+    ServersVector,
     Stubborn,
     Trusting,
     Undecided,
 )
-from .groups import ArrivalOrder, OwnGroups, Unanswered, Unstamped
+from .groups import ArrivalOrder, OwnGroups, StampsInTurn, Unanswered, Unstamped
 from .overlay import Echo, Forgetful, Higher, Lazy, Newest, Printed, Stingy
 from .printed import PrintedRingTickets, PrintedTickets
+from .rst import PrintedRST
 from .timestamp import (
     FifoOnly,
     Impatient,
@@ -66,7 +69,9 @@ BROKEN: dict[str, type[Protocol]] = {
         Newest,
         Forgetful,
         Lazy,
+        PrintedRST,
         Unstamped,
+        StampsInTurn,
         ArrivalOrder,
         OwnGroups,
         Unanswered,
@@ -85,6 +90,8 @@ BROKEN: dict[str, type[Protocol]] = {
         Absentminded,
         Deserting,
         Misguiding,
+        Copied,
+        ServersVector,
     )
 }
 

@@ -13,6 +13,8 @@ from typing_extensions import override
 from ..base import Effects
 from ..daisy import Daisy
 from ..daisy.levels import Levels
+from ..daisy.matrices import Matrices
+from ..daisy.server_group import ByOrigin
 from ..groups.agreed import Flushed
 from ..groups.detector import Detector
 from ..groups.group import Group
@@ -186,6 +188,40 @@ class Reassured(Daisy):
         group = super()._group(level, me, view, now)
         group.__class__ = _Reassured
         return group
+
+
+class _Copied(Matrices):
+    @override
+    def is_firm(self, cast: Cast, i: int) -> bool:
+        return self._holders(cast, i) + 1 >= self.k
+
+
+class Copied(Daisy):
+    """Delivers what k members hold besides its sender (section 3.4 of the paper, the second).
+
+    Broken rule: everything that its sender sent before it is held by as many, too. If the sender
+    crashes, an earlier message to another process may be lost, and what is answered depends on it.
+    """
+
+    name: ClassVar[str] = "broken-copied"
+    to_recipients: ClassVar[type[Matrices]] = _Copied
+
+
+class _InServersOrder(ByOrigin):
+    @override
+    def deliverable(self, cast: Cast, i: int) -> bool:
+        return self.done[i] + 1 == cast.vector[i] and super().deliverable(cast, i)
+
+
+class ServersVector(Daisy):
+    """Relays early, with the vector of the server that relays (section 3.4 of the paper, the first).
+
+    Broken rule: a vector says what the *sender* knew. A server that relays a message before another
+    that precedes it says the opposite of what their senders say, and both wait for ever.
+    """
+
+    name: ClassVar[str] = "broken-servers-vector"
+    among_servers: ClassVar[type[ByOrigin]] = _InServersOrder
 
 
 class Absentminded(Daisy):

@@ -1,10 +1,10 @@
 """Protocols for groups with one mistake at a time; ``testbed explore`` shows what each leads to."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from typing_extensions import override
 
-from ..base import Effects
+from ..base import Effects, Place
 from ..mostefaoui_raynal import MostefaouiRaynal
 from ..one_integer import OneInteger
 from ..phases import Phases
@@ -28,6 +28,37 @@ class Unstamped(Phases):
     def stamp_of(self, message: PhaseMessage) -> int:
         """A message has the phase that was expected, a resynch the one after it."""
         return self.expected[message.source] + isinstance(message, Resynch)
+
+
+class StampsInTurn(Phases):
+    """Restores the order of each sender by its stamps, without FIFO channels (section 3.4).
+
+    Broken rule: what a process sends is numbered. Stamps rise by the rules of section 3.3 only while
+    all proceed in step. What comes after a jump seems to come too early, and waits for ever.
+    """
+
+    name: ClassVar[str] = "broken-stamps-in-turn"
+
+    def __init__(self, place: Place, settings: Any = None) -> None:
+        super().__init__(place, settings)
+        self.arrivals: list[PhaseMessage] = []  # that wait for others of their sender
+
+    @classmethod
+    @override
+    def needs_fifo(cls, settings: Any) -> bool:
+        return False
+
+    @override
+    def receive_in_order(self, message: PhaseMessage, now: int) -> Effects:
+        """A message has the expected stamp, a resynch the one after it; what has not waits."""
+        self.arrivals.append(message)
+        while next_ones := [m for m in self.arrivals if self.is_next(m)]:
+            self.arrivals.remove(next_ones[0])
+            yield from self.arrive(next_ones[0], now)
+
+    def is_next(self, message: PhaseMessage) -> bool:
+        """Whether it follows what has come from its sender, by the rules of section 3.3."""
+        return message.stamp[0] == self.expected[message.source] + isinstance(message, Resynch)
 
 
 class ArrivalOrder(MostefaouiRaynal):

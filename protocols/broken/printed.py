@@ -302,7 +302,7 @@ class PrintedTickets(Cluster):
     """The cluster with Algorithms 2 to 4 as printed; ``management`` is "leases".
 
     A ticket gets two owners when the status of an UPDATE is lost after two processes have joined:
-    ``testbed run scripts/experiments/printed-tickets.toml``.
+    ``testbed run scripts/experiments/errata/tickets.toml``.
     """
 
     name: ClassVar[str] = "broken-printed-tickets"

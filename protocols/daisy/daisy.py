@@ -92,6 +92,8 @@ class Daisy(Hierarchy):
     rests: ClassVar[bool] = False
     transitions: ClassVar[tuple[Transition, ...]] = (*EXPECTED, ADDED, REMOVED)
     messages: ClassVar[tuple[type[Message], ...]] = (*MESSAGES, Path)
+    to_recipients: ClassVar[type[Matrices]] = Matrices  # the broadcast with inside = "recipients",
+    among_servers: ClassVar[type[ByOrigin]] = ByOrigin  # and that of servers who relay early
     figures: ClassVar[tuple[Figure, ...]] = (
         Ratio(
             "broadcasts_per_message", "broadcasts per message", of="broadcasts", per="multicasts"
@@ -251,11 +253,11 @@ class Daisy(Hierarchy):
         way: Way = Casting
         if self.settings.inside == "recipients":
             top = level + 1 == len(self.path)
-            way = partial(Matrices, k=self.settings.resilience, top=top)
+            way = partial(self.to_recipients, k=self.settings.resilience, top=top)
         elif self.settings.inside == "server" and level == 0:
             way = StarCasting
         elif self.settings.early and level == 1:
-            way = ByOrigin
+            way = self.among_servers
         group = Group(number, me, self.timing, candidates, way, view, now, others)
         if level == 0:
             group.gather, group.is_known_above = self.gather, self.is_known_above

@@ -126,7 +126,7 @@ def test_broken_protocols_are_explained_too(testbed: CommandLine) -> None:
     assert "broken-off-by-one" in testbed("protocols").out
     assert "Broken rule" in testbed("protocols", "broken-off-by-one").out
     assert "broken-printed-ring, broken-printed-tickets" in testbed("protocols").out
-    assert "printed-tickets.toml" in testbed("protocols", "broken-printed-tickets").out
+    assert "errata/tickets.toml" in testbed("protocols", "broken-printed-tickets").out
     assert "did you mean 'timestamp'?" in testbed("protocols", "timestmp", status=2).err
 
 

@@ -71,7 +71,7 @@ def test_the_same_seed_is_the_same_network_and_another_is_another() -> None:
     assert networks[0] == networks[1] != networks[2]
 
 
-@pytest.mark.parametrize("file", sorted(Path("scripts/experiments").glob("*.toml")), ids=str)
+@pytest.mark.parametrize("file", sorted(Path("scripts/experiments").rglob("*.toml")), ids=str)
 def test_the_experiments_that_ship_are_valid(file: Path) -> None:
     for experiment in load_sweep(file).points.values():  # of a file without lists: itself
         Scenario.of(experiment)

@@ -3,8 +3,6 @@
 from collections.abc import Hashable
 from typing import Any, ClassVar
 
-import numpy as np
-
 from testbed.explore import CounterExample, explore
 from testbed.protocols import (
     KS,
@@ -22,7 +20,6 @@ from testbed.protocols import (
 )
 from testbed.protocols.broken import BROKEN
 from testbed.protocols.ks import Dests, KSLog, KSMessage
-from testbed.protocols.rst import MatrixMessage
 from testbed.protocols.timestamp import VectorMessage
 
 RESTING = {name: p for name, p in BROKEN.items() if p.rests}
@@ -103,13 +100,6 @@ class Liar(Overlay):
 
     def receive(self, message: Message, sender: int, now: int) -> Effects:
         yield Deliver(Message(message.source, message.seq + 5))
-
-
-class PrintedRST(RST):
-    """As the papers print it: a delivery does not tell to whom else the message went."""
-
-    def learn(self, message: MatrixMessage) -> None:
-        np.maximum(self.SENT, message.SENT, out=self.SENT)
 
 
 class Amnesiac(KS):

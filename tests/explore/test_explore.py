@@ -120,7 +120,7 @@ def first_mistake(replay: Replay, nodes: int, messages: int) -> int:
 
 RANDOMLY = {name: p for name, p in odd.RESTING.items() if name != "broken-echo"}  # it never ends
 RANDOMLY |= {"overlay": Overlay, "timestamp": Timestamp, "rst": RST, "ks": KS}
-RANDOMLY |= {"printed-rst": odd.PrintedRST, "amnesiac": odd.Amnesiac, "hasty": odd.Hasty}
+RANDOMLY |= {"amnesiac": odd.Amnesiac, "hasty": odd.Hasty}
 
 
 @settings(max_examples=200)
@@ -197,7 +197,6 @@ def test_ks_is_right_whatever_set_each_of_three_messages_goes_to() -> None:
 @pytest.mark.parametrize(
     ("protocol", "messages", "sentence"),
     [
-        (odd.PrintedRST, 2, "process 2 delivers m(1,1) without m(0,1)"),
         (odd.Amnesiac, 2, "process 2 delivers m(1,1) without m(0,1)"),
         (odd.Hasty, 2, "process 2 delivers m(1,1) without m(0,1)"),
         (odd.NewestOnly, 3, "process 1 delivers m(2,1) without m(0,1)"),

@@ -3,10 +3,12 @@
 For those that ``testbed fuzz`` finds soon there is also a seed.
 """
 
+import tomllib
 from typing import Any
 
 import pytest
 
+from scripts.reproductions.errata.cases import CASES
 from testbed.fuzz import Origin, attempt, experiments
 from testbed.protocols.broken import BROKEN
 from testbed.protocols.daisy import Daisy
@@ -21,6 +23,12 @@ def leave(node: int, at_ms: float, **more: Any) -> dict[str, Any]:
 
 def crash(node: int) -> dict[str, Any]:
     return {"kind": "crash", "node": node}
+
+
+def erratum(name: str) -> dict[str, Any]:
+    """The experiment of an erratum with the right daisy."""
+    document = tomllib.loads(CASES[name].file.read_text())
+    return {**document, "protocol": document["protocol"][1]}
 
 
 EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -89,6 +97,8 @@ EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {
     "broken-dismissive": ("loss", mended("daisy-admitted-elsewhere")),
     "broken-deserting": ("gap", mended("daisy-needed-above")),
     "broken-misguiding": ("loss", mended("daisy-comes-back-alone")),
+    "broken-copied": ("gap", erratum("k-copies")),
+    "broken-servers-vector": ("loss", erratum("early")),
     "broken-absentminded": (
         "order",
         daisies(

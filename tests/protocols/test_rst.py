@@ -3,8 +3,8 @@
 import pytest
 
 from testbed.protocols import WireError
+from testbed.protocols.broken.rst import PrintedRST
 from testbed.protocols.rst import RST, MatrixMessage
-from tests.explore.odd_protocols import PrintedRST
 from tests.protocols.executions import Execution, violations
 
 

@@ -13,8 +13,8 @@ EXPERIMENTS = Path(__file__).parents[3] / "scripts" / "experiments"
 
 def ten(runs: Path, name: str, **chosen: Any) -> Run:
     """The counter-example with ten coordinators."""
-    document = tomllib.loads((EXPERIMENTS / "printed-tickets.toml").read_text())
-    document["protocol"] |= {"name": name, **chosen}
+    document = tomllib.loads((EXPERIMENTS / "errata" / "tickets.toml").read_text())
+    document["protocol"] = {**document["protocol"][0], "name": name, **chosen}
     return run(parsed(document), runs)
 
 
