@@ -5,20 +5,27 @@ it compares is on its side, and does not if it is on the other; else the measure
 """
 
 from collections.abc import Mapping, Sequence
-from math import sqrt
+from math import isnan, sqrt
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from scripts.reproductions import Finding, Key, curried
+from scripts.reproductions.chapter import Cell
+from scripts.reproductions.claims import Answer, CannotJudgeError, Finding, all_of, judges
 from testbed.report.style import draw_curve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+Key = TypeVar("Key")
+PAIRED = "paired by seed: the 95 % interval of the difference is on one side of 0"
+
 
 def half_width(values: Sequence[float]) -> float:
     """Half the length of the interval of a mean, which takes two values at least."""
     from scipy.stats import t
+
+    if len(values) < 2:
+        raise CannotJudgeError("one value has no interval; more seeds would give one")
 
     return float(t.ppf(0.975, len(values) - 1)) * stdev(values) / sqrt(len(values))
 
@@ -46,19 +53,24 @@ class Interval(NamedTuple):
         return True if self.low > number else None if self.high > number else False
 
 
-def all_of(answers: Sequence[bool | None]) -> bool | None:
-    """No, if one is no; unclear, if one is unclear; else yes."""
-    return False if False in answers else None if None in answers else True
-
-
-def any_of(answers: Sequence[bool | None]) -> bool | None:
-    """Yes, if one is yes; unclear, if one is unclear; else no."""
-    return True if True in answers else None if None in answers else False
-
-
 def shown(values: Sequence[float]) -> str:
     """A mean and the half-width of its interval."""
-    return f"{fmean(values):,.3g} ± {half_width(values):.2g}"
+    return f"{_digits(fmean(values), 3)} ± {_digits(half_width(values), 2)}"
+
+
+def _digits(number: float, digits: int) -> str:
+    """So many digits at least, and never a power of ten for a large number."""
+    return f"{number:,.0f}" if abs(number) >= 10**digits else f"{number:.{digits}g}"
+
+
+def cell(values: Sequence[float], form: str = "") -> Cell:
+    """A mean with the half-width of its interval, if there is one; or in a form, without."""
+    numbers = tuple(value for value in values if not isnan(value))
+    if not numbers:
+        return Cell("")
+    if form:
+        return Cell(f"{fmean(numbers):{form}}", numbers)
+    return Cell(shown(numbers) if len(numbers) > 1 else _digits(numbers[0], 3), numbers)
 
 
 def draw(
@@ -68,14 +80,14 @@ def draw(
     draw_curve(axes, index, label, places, [*map(fmean, values)], [*map(half_width, values)])
 
 
-def less(found: Mapping[Key, Any], figure: str, one: Key, *others: Key) -> bool | None:
+def less(found: Mapping[Key, Any], figure: str, one: Key, *others: Key) -> Answer:
     """Whether a figure of one point is less than those of others."""
     values = [getattr(found[point], figure) for point in (one, *others)]
     ahead = ([y - x for x, y in zip(values[0], more, strict=True)] for more in values[1:])
     return all_of([Interval.of(each).above(0) for each in ahead])
 
 
-@curried
+@judges("{figure}: {one} < {others}", PAIRED)
 def is_less(found: Mapping[Key, Any], figure: str, one: Key, *others: Key) -> Finding:
     """A figure of one point is less than those of others."""
     first, *rest = (shown(getattr(found[point], figure)) for point in (one, *others))

@@ -29,10 +29,10 @@ LINE_EVERY_S = 60  # on standard error, if that is no terminal
 Piece = TypeVar("Piece")
 
 
-def fingerprint() -> str:
-    """A hash of all code that decides what a search finds."""
+def fingerprint(*others: Path) -> str:
+    """A hash of all code that decides what a search finds, and of other files."""
     digest = sha256()
-    for file in sorted(file for folder in CODE for file in (ROOT / folder).rglob("*.py")):
+    for file in sorted([f for folder in CODE for f in (ROOT / folder).rglob("*.py")] + [*others]):
         digest.update(f"{file.relative_to(ROOT)}\n".encode() + file.read_bytes())
     return digest.hexdigest()[:16]
 
@@ -40,8 +40,8 @@ def fingerprint() -> str:
 class Memory:
     """The file with what was found, a line for each piece."""
 
-    def __init__(self, file: Path) -> None:
-        self.file, self.code = file, fingerprint()
+    def __init__(self, file: Path, code: str | None = None) -> None:
+        self.file, self.code = file, code or fingerprint()
         self.found: dict[str, Any] = {}
         lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
         for line in lines:

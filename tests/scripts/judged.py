@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from scripts.reproductions import Claim
+from scripts.reproductions.claims import Claim
 
 Change = dict[Any, dict[str, float]]  # of which point: the figures that are different
 Case = tuple[list[Change], list[Change]]  # what a claim still tolerates, and what it does not

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from scripts.reproductions import Claim
 from scripts.reproductions.baldoni.claims import (
     CLAIMS,
     grows_as_root,
@@ -38,7 +37,8 @@ from scripts.reproductions.baldoni.points import (
     group_size,
     parts,
 )
-from scripts.reproductions.intervals import Interval, all_of, is_less
+from scripts.reproductions.claims import Claim, all_of
+from scripts.reproductions.intervals import Interval, is_less
 from testbed.protocols.daisy.tree import daisy
 from tests.scripts.judged import edge, hold_against
 
@@ -84,7 +84,12 @@ REVERSED = {
 }
 
 
-@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: " ".join(claim.said))
+OF_THE_DAISY = [
+    claim for claim in CLAIMS if claim.where != "footnote 5"
+]  # the others: test_domains
+
+
+@pytest.mark.parametrize("claim", OF_THE_DAISY, ids=lambda claim: claim.says)
 def test_a_claim_holds_for_some_numbers_and_not_for_the_reverse(claim: Claim[Found]) -> None:
     assert claim.judge(GOOD).holds is True, claim.judge(GOOD).measured
     assert claim.judge(REVERSED).holds is False
@@ -111,7 +116,7 @@ def test_one_no_is_a_no_and_else_what_is_unclear_stays_so(answers: Any, one: Any
 
 def test_points_are_compared_seed_by_seed() -> None:
     one, other = Point(PLAIN, VARIED), Point(SAFE, VARIED)
-    claim = Claim(("",), is_less("delay", one, other))
+    claim = Claim("", "", is_less("delay", one, other))
     spread = {one: GOOD[one]._replace(delay=(1, 2, 3, 40)), other: GOOD[other]}
     ahead = {"delay": (1.5, 2.6, 3.4, 40.5)}  # by little, and with every seed
     behind = {"delay": (0.5, 1.6, 2.4, 39.5)}
@@ -132,7 +137,7 @@ def test_a_formula_may_be_missed_by_little(
     judge: Any, point: Point, figure: str, tolerable: float, intolerable: float
 ) -> None:
     case = edge(point, figure, seeds(tolerable, 0), seeds(intolerable, 0))  # type: ignore[arg-type]
-    hold_against(Claim(("",), judge), GOOD, case)
+    hold_against(Claim("", "", judge), GOOD, case)
 
 
 def test_another_group_size_that_is_as_good_decides_nothing() -> None:

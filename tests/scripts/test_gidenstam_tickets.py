@@ -4,21 +4,23 @@ import math
 
 import pytest
 
-from scripts.reproductions import Claim
+from scripts.reproductions.claims import Claim
+from scripts.reproductions.gidenstam.claims import CLAIMS as ALL_CLAIMS
 from scripts.reproductions.gidenstam.tickets import (
-    CLAIMS,
     FAILING,
     ROUND,
     SHARES,
+    Churn,
     Claims,
     Found,
     Measured,
-    Point,
     Sent,
     crashes,
     figures,
 )
 from testbed.protocols.cluster.tickets.lease_messages import Alive, Voter
+
+CLAIMS = [claim for claim in ALL_CLAIMS if claim.where == "§ 4.4"]
 
 
 def measured(alpha: float, **other: float) -> Measured:
@@ -30,10 +32,10 @@ def measured(alpha: float, **other: float) -> Measured:
 
 
 def found(**other: float) -> Found:
-    return {Point(a, p): measured(a, **other) for a in SHARES for p in FAILING}
+    return {Churn(a, p): measured(a, **other) for a in SHARES for p in FAILING}
 
 
-@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.said[1])
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.says)
 def test_claims_hold_for_good_numbers_only(claim: Claim[Found]) -> None:
     bad = {"alive": 5.1, "messages": 7.0, "available": 0.03, "temporary": 4.5}
     assert claim.judge(found()).holds is True

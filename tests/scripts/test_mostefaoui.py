@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from scripts.reproductions import Claim
-from scripts.reproductions.intervals import any_of
-from scripts.reproductions.mostefaoui.claims import CLAIMS, FEW, VARIED
+from scripts.reproductions.claims import Claim, any_of
+from scripts.reproductions.mostefaoui.claims import CLAIMS, FEW, VARIED, Found
 from scripts.reproductions.mostefaoui.points import (
     BSS,
     LOCK_STEP,
@@ -14,8 +13,8 @@ from scripts.reproductions.mostefaoui.points import (
     ONE_GROUP,
     PANELS,
     PLAIN,
-    Found,
     Measured,
+    Where,
     experiment,
 )
 from tests.scripts.judged import Case, Change, hold_against
@@ -45,7 +44,7 @@ def good(panel: str, index: int, value: str, protocol: str) -> Measured:
 
 
 GOOD = {
-    (name, value, protocol): good(name, index, value, protocol)
+    Where(name, value, protocol): good(name, index, value, protocol)
     for name, panel in PANELS.items()
     for index, value in enumerate(panel.values)
     for protocol in panel.protocols
@@ -83,11 +82,11 @@ CASES: dict[str, Case] = {
         [{("synchrony", "at once", PLAIN): {"resynchs_sent": seeds(1)}}],
         [{("synchrony", LOCK_STEP, PLAIN): {"resynchs_sent": seeds(1)}}],
     ),
-    "… and deliveries are optimal: one group (ms added)": (
+    "in lock-step deliveries are optimal: one group (ms added)": (
         [{("synchrony", LOCK_STEP, PLAIN): {"added": seeds(1)}}],
         [{("synchrony", ONE_GROUP, PLAIN): {"added": seeds(0.001)}}],
     ),
-    "… several groups": (
+    "… and with several groups (ms added)": (
         [{("synchrony", ONE_GROUP, PLAIN): {"added": seeds(1)}}],
         [{("synchrony", LOCK_STEP, PLAIN): {"added": seeds(0.001)}}],
     ),
@@ -97,14 +96,14 @@ CASES: dict[str, Case] = {
     "a timer decreases the number of resynchs": edge(
         ("timer", "10", PLAIN), "resynchs_sent", 299, 301
     ),
-    f"… one busy sender: at least {FEW} times": edge(
+    f"… with one busy sender at least {FEW} times": edge(
         ("timer-one", "10", PLAIN), "resynchs_sent", 99, 101
     ),
     "a longer timer delays deliveries (ms)": edge(("timer", "5", PLAIN), "delay", 11.1, 10.9),
     **{f"trade-off, {PANELS[panel].title}": trade_off(panel) for panel in VARIED},
     "M–R keeps less than BSS": edge(("size", "4", PLAIN), "memory", 143, 145),
     "one integer: more resynchs than M–R": edge(("size", "4", ONE), "resynchs", 3.1, 2.9),
-    "… and later deliveries": edge(("overlap", "3", ONE), "delay", 13.1, 12.9),
+    "one integer: later deliveries than M–R": edge(("overlap", "3", ONE), "delay", 13.1, 12.9),
     **{
         f"the network multicasts: fewer links crossed, {protocol}": edge(
             ("multicast", "network", protocol), "hops", 19, 21
@@ -114,12 +113,12 @@ CASES: dict[str, Case] = {
 }
 
 
-@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.said[1])
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.says)
 def test_a_claim_holds_for_some_numbers_and_not_for_others(claim: Claim[Found]) -> None:
-    hold_against(claim, GOOD, CASES[claim.said[1]])
+    hold_against(claim, GOOD, CASES[claim.says])
 
 
-@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.said[1])
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.says)
 def test_what_differs_too_much_from_seed_to_seed_decides_nothing(claim: Claim[Found]) -> None:
     mean = dict.fromkeys(Measured._fields, 1.0)
     wild = {where: Measured(**{k: seeds(m, 0.9) for k, m in mean.items()}) for where in GOOD}

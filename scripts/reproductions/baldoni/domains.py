@@ -4,28 +4,27 @@ Processes have numbers in any order, as in a real network: the generator's own o
 neighbours into one group by number as well. Counted are packets on links between transit nodes.
 """
 
-import os
 import random
-from concurrent.futures import ProcessPoolExecutor
+from argparse import Namespace
 from itertools import product
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import networkx as nx
+from typing_extensions import override
 
-from scripts.reproductions import Claim, show_claims, show_table
 from scripts.reproductions.baldoni.points import Seeds
-from scripts.reproductions.intervals import is_less, shown
+from scripts.reproductions.chapter import Cells, Table
+from scripts.reproductions.intervals import cell
+from scripts.reproductions.running import EXPERIMENTS, compute
 from testbed.check import check_events
-from testbed.commands.terminal import progress_bar
 from testbed.engines.simulate.engine import Simulation
 from testbed.errors import UserError
 from testbed.experiment import Scenario, load
 from testbed.experiment.network import Network
 from testbed.fuzz.trial import LimitedLog
 
-FILE = Path(__file__).parents[2] / "experiments" / "domains.toml"
-LEVELS = (2, 3)
+FILE = EXPERIMENTS / "domains.toml"
+GROUPED_ON = (2, 3)  # levels
 
 
 class Grouped(NamedTuple):
@@ -33,6 +32,10 @@ class Grouped(NamedTuple):
 
     groups: str
     levels: int
+
+    @override
+    def __str__(self) -> str:
+        return f"by {self.groups}, {self.levels} levels"
 
 
 class Crossed(NamedTuple):
@@ -43,34 +46,25 @@ class Crossed(NamedTuple):
     delay: Seeds  # ms
 
 
-CLAIMS: tuple[Claim[Any], ...] = tuple(
-    Claim(("footnote 5", f"groups by domain: {words}, {levels} levels"),
-          is_less(figure, Grouped("domains", levels), Grouped("numbers", levels)))
-    for levels in LEVELS
-    for figure, words in (("transit", "less on transit links"), ("delay", "less delay"))
-)  # fmt: skip
+def measured(options: Namespace) -> dict[Grouped, Crossed]:
+    """Run all points."""
+    points = [Grouped(*each) for each in product(("numbers", "domains"), GROUPED_ON)]
+    pieces = {f"{p}, seed {s}": (p, s) for p in points for s in range(1, options.seeds + 1)}
+    found = compute("baldoni-domains", run, pieces, options)
+    of_each = {p: [found[name] for name, (q, _) in pieces.items() if p == q] for p in points}
+    return {point: Crossed(*zip(*runs, strict=True)) for point, runs in of_each.items()}
 
 
-def reproduce(seeds: int) -> None:
-    """Run all points, show what was measured, and judge the claims."""
-    points = [Grouped(*each) for each in product(("numbers", "domains"), LEVELS)]
-    runs = list(product(points, range(1, seeds + 1)))
-    measured: list[tuple[float, ...]] = []
-    with progress_bar("baldoni") as progress, ProcessPoolExecutor(os.cpu_count()) as pool:
-        for figures in pool.map(run, *zip(*runs, strict=True)):
-            measured.append(figures)
-            progress("groups by domain", len(measured), len(runs))
-    found = {
-        point: Crossed(*zip(*measured[n * seeds : (n + 1) * seeds], strict=True))
-        for n, point in enumerate(points)
-    }
-    rows = [(f"by {p.groups}, {p.levels} levels", *map(shown, found[p])) for p in points]
-    show_table(("", "packets on transit links a message", "hops a message", "delay, ms"), rows)
-    show_claims(("section", "the paper"), CLAIMS, found)
+def table(found: dict[Grouped, Crossed]) -> Table:
+    """What crosses the network, by number and by domain."""
+    heads = ("", "packets on transit links a message", "hops a message", "delay, ms")
+    rows: list[Cells] = [(str(point), *map(cell, its)) for point, its in found.items()]
+    return Table("domains", "Groups by domain (footnote 5)", heads, rows)
 
 
-def run(point: Grouped, seed: int) -> tuple[float, ...]:
+def run(piece: tuple[Grouped, int]) -> tuple[float, ...]:
     """The figures of one run."""
+    point, seed = piece
     scenario = shuffled(Scenario.of(*load(FILE, seed=seed, protocol=protocol(point))))
     log = LimitedLog(scenario.most_deliveries)
     simulation = Simulation(scenario, log)

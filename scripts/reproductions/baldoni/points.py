@@ -4,13 +4,14 @@ from argparse import Namespace
 from math import ceil, nan
 from typing import Any, NamedTuple
 
-from scripts import reproductions as shared
-from scripts.reproductions import Row
+from typing_extensions import override
+
+from scripts.reproductions.running import EXPERIMENTS, Row
 from testbed.experiment import Experiment, parse, read_document
 from testbed.experiment.seeds import stream
 from testbed.protocols.daisy.tree import GroupTree, daisy
 
-FILE = shared.EXPERIMENTS / "baldoni.toml"
+FILE = EXPERIMENTS / "baldoni.toml"
 SIZES = (8, 16, 32, 64, 128, 256)
 LEVELS = (2, 3, 4)
 DAISIES = {levels: f"daisy, {levels} levels" for levels in LEVELS}
@@ -48,6 +49,11 @@ class Point(NamedTuple):
     nodes: int
     per_s: int = LOADS[0]
     group_size: int = 0  # 0: groups on all levels have about the same size
+
+    @override
+    def __str__(self) -> str:
+        sized = f", groups of {self.group_size}" if self.group_size else ""
+        return f"{self.name} ({self.nodes} processes, {self.per_s}/s{sized})"
 
 
 Seeds = tuple[float, ...]  # one number for each seed

@@ -2,14 +2,15 @@
 
 import math
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
+from typing_extensions import override
 
-from scripts.reproductions import EXPERIMENTS, Row
+from scripts.reproductions.running import EXPERIMENTS, Row
 from testbed.engines.simulate.engine import Simulation
 from testbed.experiment import Experiment, Scenario, parse, read_document
 from testbed.node.log import Log
@@ -53,6 +54,10 @@ class Point(NamedTuple):
     part: str
     curve: str
     x: float
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.part}, {self.curve}, at {self.x:g}"
 
 
 Seeds = tuple[float, ...]  # one number for each seed
@@ -206,9 +211,9 @@ class NoLog(Log):
     """A log that keeps nothing."""
 
 
-def tuned_round(where: tuple[str, int], hops: int) -> float:
+def tuned_round(where: tuple[str, int, int]) -> float:
     """The length of rounds, in ms, with which 99.8 % of the messages arrive within a round."""
-    label, nodes = where
+    label, nodes, hops = where
     length = 40.0
     for seed in range(1, 6):  # a shorter round makes more load, which makes messages slower
         length = math.sqrt(length * slowest(gossip(nodes, label, length, 10, seed, hops)))
@@ -235,19 +240,38 @@ def slowest(point: Experiment) -> float:
     return float(np.percentile(took, 100 * (1 - FAILING))) / 1e6
 
 
-def expected_events(per_round: float, hops: int) -> float:
-    """Theorem 5.1: the paper's npT, with timeouts of a round less than an event spreads."""
-    return per_round * (2 * hops + 2 * max(1, hops - 1))
+class Buffers(NamedTuple):
+    """Theorem 5.1: a cluster, and its recovery buffers as a share of 2npT events."""
+
+    nodes: int
+    per_round: float
+    hops: int
+    share: float = 1.0
+
+    @property
+    def expected(self) -> float:
+        """The paper's npT, with timeouts of a round less than an event spreads."""
+        return self.per_round * (2 * self.hops + 2 * max(1, self.hops - 1))
+
+    @override
+    def __str__(self) -> str:
+        return f"n = {self.nodes}, npT = {self.expected:g}, buffers of {2 * self.share:g}npT"
 
 
-def absent(seed: int, nodes: int, per_round: float, hops: int, share: float) -> float:
+CLUSTERS = (Buffers(5, 0.5, 2), Buffers(5, 1.0, 2), Buffers(5, 2.0, 2), Buffers(10, 1.0, 4))
+BUFFER_SHARES = (1.0, 0.75, 0.5)
+
+
+def absent(piece: tuple[int, Buffers]) -> float:
     """Theorem 5.1: how often an event was not in a buffer.
 
-    All buffers are searched when an event is T rounds old; their size is a share of 2npT.
+    All buffers are searched when an event is T rounds old.
     """
+    seed, buffers = piece
+    nodes, per_round, hops, share = buffers
     timeout = max(1, hops - 1)
     rounds = 2 * hops + 2 * timeout
-    expected = expected_events(per_round, hops)
+    expected = buffers.expected
     document = read_document(FILE)
     document["topology"]["nodes"] = nodes
     document["links"]["loss"] = 0.0
@@ -304,9 +328,12 @@ def _of_run(point: Experiment, row: Row) -> tuple[float, ...]:
     )
 
 
-def curve(found: Found, part: str, label: str, key: str) -> tuple[list[float], list[Seeds]]:
+def curve(
+    found: Mapping[Any, Any], part: str, label: str, key: str
+) -> tuple[list[float], list[Seeds]]:
     """The places at which a curve was measured, and the values of all seeds there."""
-    places = sorted(point.x for point in found if (point.part, point.curve) == (part, label))
+    points = [p for p in found if isinstance(p, Point)]
+    places = sorted(point.x for point in points if (point.part, point.curve) == (part, label))
     if not places:
         raise KeyError(f"{part}, {label}")
     return places, [getattr(found[Point(part, label, x)], key) for x in places]

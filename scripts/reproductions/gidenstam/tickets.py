@@ -16,28 +16,31 @@ failed one. On leases it waits for a lease and a round, which is what is measure
 """
 
 import math
-import os
 import random
 from argparse import Namespace
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from typing_extensions import override
 
-from scripts.reproductions import Claim, Finding, curried, plot, show_claims, show_table
-from scripts.reproductions.intervals import Interval, all_of, draw, shown
-from testbed.commands.terminal import progress_bar
+from scripts.reproductions.chapter import Plot, Table
+from scripts.reproductions.claims import Finding, all_of, judges
+from scripts.reproductions.drawing import drawn
+from scripts.reproductions.intervals import Interval, cell, draw, shown
+from scripts.reproductions.running import compute
 from testbed.engines.simulate.engine import Simulation
 from testbed.experiment import Scenario, parse
 from testbed.node.log import Log
 from testbed.protocols.cluster.tickets.encoding import WordMessage
 from testbed.protocols.cluster.tickets.lease_messages import Alive, Poll
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 TICKETS, K = 20, 2
 SHARES = (0.25, 0.5, 0.75)
@@ -47,11 +50,15 @@ ROUND = 100_000_000  # ns
 FOREVER = 1 << 62
 
 
-class Point(NamedTuple):
+class Churn(NamedTuple):
     """A share of tickets that have owners, and the probability that a process fails in a round."""
 
     alpha: float
     p_f: float
+
+    @override
+    def __str__(self) -> str:
+        return f"α = {self.alpha:g}, p_f = {self.p_f:g}"
 
 
 class Measured(NamedTuple):
@@ -66,7 +73,7 @@ class Measured(NamedTuple):
     served: Any  # share of the restarts that get one
 
 
-Found = dict[Point, Measured]  # the values of all seeds
+Found = Mapping[Any, Any]  # the values of all seeds at each Churn, and those of other parts
 
 
 @dataclass
@@ -141,7 +148,7 @@ def crashes(alpha: float, p_f: float, seed: int) -> Iterator[dict[str, Any]]:
             turn += 1
 
 
-def scenario(point: Point, seed: int) -> Scenario:
+def scenario(point: Churn, seed: int) -> Scenario:
     """One run; only the cluster management has something to do."""
     document = {
         "name": "gidenstam-tickets",
@@ -162,8 +169,9 @@ def scenario(point: Point, seed: int) -> Scenario:
     return Scenario.of(parse(document, Path("gidenstam-tickets"))[0])
 
 
-def measure(point: Point, seed: int) -> Measured:
+def measure(piece: tuple[Churn, int]) -> Measured:
     """Run a point once."""
+    point, seed = piece
     log, sent = Claims(), Sent()
     simulation = Simulation(scenario(point, seed), log)
     network, end = simulation.network, ROUNDS * ROUND
@@ -214,38 +222,62 @@ def known(values: Sequence[float]) -> list[float]:
     return [value for value in values if not math.isnan(value)]
 
 
+def churned(found: Found) -> dict[Churn, Measured]:
+    """The points of this part, if it was run."""
+    its = {point: m for point, m in found.items() if isinstance(point, Churn)}
+    if not its:
+        raise LookupError("section 4.4")
+    return its
+
+
+@judges(
+    f"ALIVEs that a member hears in a round, against 2k+1 = {2 * K + 1}, for every α and p_f",
+    "the 95 % interval over seeds is not above that; there is no tolerance, since it is a bound",
+)
 def alive_in(found: Found) -> Finding:
     """A member hears 2k+1 ALIVEs in a round at most, on average."""
     most = 2 * K + 1
-    answers = [Interval.of(m.alive).within(0, most) for m in found.values()]
-    calm, storm = (
-        max(fmean(m.alive) for p, m in found.items() if bool(p.p_f) == b) for b in (0, 1)
-    )
+    its = churned(found)
+    answers = [Interval.of(m.alive).within(0, most) for m in its.values()]
+    calm, storm = (max(fmean(m.alive) for p, m in its.items() if bool(p.p_f) == b) for b in (0, 1))
     told = f"{calm:.3f} a round without failures, up to {storm:.3f} with; 2k+1 = {most}"
     return Finding(told, all_of(answers))
 
 
+@judges(
+    f"all messages of the cluster management in a round of a member, against 2k+2 = {2 * K + 2}",
+    "the 95 % interval over seeds is not above that; there is no tolerance, since it is a bound",
+)
 def light(found: Found) -> Finding:
     """All messages of the cluster management are at most the ALIVEs and an UPDATE."""
     most = 2 * K + 2
-    answers = [Interval.of(m.messages).within(0, most) for m in found.values()]
-    highest = max(found.values(), key=lambda m: fmean(m.messages))
+    its = churned(found)
+    answers = [Interval.of(m.messages).within(0, most) for m in its.values()]
+    highest = max(its.values(), key=lambda m: fmean(m.messages))
     return Finding(f"up to {shown(highest.messages)} a round; 2k+2 = {most}", all_of(answers))
 
 
-@curried
+@judges(
+    "rounds, {figure}, against 1/α, for α = {alpha} and every p_f",
+    "the 95 % interval over the seeds in which it happened is not above that",
+)
 def takes(found: Found, figure: str, alpha: float) -> Finding:
     """What is measured is at most 1/α."""
-    values = [known(getattr(m, figure)) for p, m in found.items() if p.alpha == alpha and p.p_f]
+    its = churned(found).items()
+    values = [known(getattr(m, figure)) for p, m in its if p.alpha == alpha and p.p_f]
     answers = [Interval.of(each).within(0, 1 / alpha) for each in values if len(each) > 1]
     every = [value for each in values for value in each]
     return Finding(f"{shown(every)}; 1/α = {1 / alpha:.3g}", all_of(answers))
 
 
-@curried
+@judges(
+    "share of the time in which a ticket may be assigned, α = {alpha}, p_f < (1 - α)/2, against "
+    "1 - (e/4)^({times} p_f n)",
+    "the 95 % interval over seeds is above the bound; there is no tolerance",
+)
 def available(found: Found, alpha: float, times: int) -> Finding:
     """A ticket may be assigned except with probability (e/4)^(times p_f n), for low p_f."""
-    points = [p for p in found if p.alpha == alpha and 0 < p.p_f < (1 - alpha) / 2]
+    points = [p for p in churned(found) if p.alpha == alpha and 0 < p.p_f < (1 - alpha) / 2]
     bounds = [1 - (math.e / 4) ** (times * p.p_f * TICKETS) for p in points]
     answers = [
         Interval.of(found[p].available).within(bound, math.inf)
@@ -258,13 +290,6 @@ def available(found: Found, alpha: float, times: int) -> Finding:
     return Finding(told, all_of(answers))
 
 
-CLAIMS: tuple[Claim[Found], ...] = (
-    Claim(("4.4", "at most 2k+1 ALIVEs a round"), alive_in),
-    Claim(("4.4", "no other message but UPDATE"), light),
-    *(Claim(("4.4", f"1/α rounds to reclaim, α = {a:g}"), takes("temporary", a)) for a in SHARES),
-    *(Claim(("4.4", f"joins succeed, α = {a:g}"), available(a, 2)) for a in SHARES),
-    *(Claim(("", f"… by Chernoff's own bound, α = {a:g}"), available(a, 1)) for a in SHARES),
-)
 SHOWN = (
     ("available", "share of the time in which a ticket may be assigned"),
     ("exclusion", "rounds from a crash until the ticket may be assigned again"),
@@ -276,40 +301,41 @@ SHOWN = (
 )
 
 
-def reproduce(options: Namespace) -> None:
-    """Run all points with all seeds, show and judge what was found, and draw it."""
-    seeds = range(1, (options.seeds or 10) + 1)
-    wanted = [(Point(a, p), seed) for a in SHARES for p in FAILING for seed in seeds]
-    runs: defaultdict[Point, list[Measured]] = defaultdict(list)
-    with progress_bar("tickets") as progress, ProcessPoolExecutor(os.cpu_count()) as pool:
-        done = pool.map(measure, *zip(*wanted, strict=True))
-        for number, ((point, _), its) in enumerate(zip(wanted, done, strict=True), 1):
-            runs[point].append(its)
-            progress("runs", number, len(wanted))
-    found = {point: Measured(*zip(*its, strict=True)) for point, its in runs.items()}
-    print(f"Section 4.4: {TICKETS} tickets, k = {K}, {ROUNDS} rounds, {len(seeds)} seeds")
-    for key, label in SHOWN:
-        rows = [
-            [f"α = {a:g}", *(cell(getattr(found[Point(a, p)], key)) for p in FAILING)]
-            for a in SHARES
-        ]
-        show_table([f"{label} \\ p_f", *(f"{p:g}" for p in FAILING)], rows)
-    show_claims(("", "claim"), CLAIMS, found)
-    draw_all(found, options.runs / "gidenstam")
+def measured(options: Namespace) -> dict[Churn, Measured]:
+    """Run all points with all seeds."""
+    points = [Churn(a, p) for a in SHARES for p in FAILING]
+    pieces = {f"{p}, seed {s}": (p, s) for p in points for s in range(1, options.seeds + 1)}
+    found = compute("gidenstam-tickets", measure, pieces, options)
+    of_each = {p: [found[name] for name, (q, _) in pieces.items() if p == q] for p in points}
+    return {point: Measured(*zip(*runs, strict=True)) for point, runs in of_each.items()}
 
 
-def cell(values: Sequence[float]) -> str:
-    """A mean with its interval, if there are two values at least."""
-    return shown(some) if len(some := known(values)) > 1 else ""
+def tables(found: dict[Churn, Measured]) -> list[Table]:
+    """Everything, for each share of the tickets that have owners."""
+    return [
+        Table(
+            f"tickets-{key}",
+            f"Section 4.4: {label}",
+            ("by p_f", *(f"{p:g}" for p in FAILING)),
+            [
+                [f"α = {a:g}", *(cell(getattr(found[Churn(a, p)], key)) for p in FAILING)]
+                for a in SHARES
+            ],
+        )
+        for key, label in SHOWN
+    ]
 
 
-def draw_all(found: Found, directory: Path) -> None:
-    """Plot availability, exclusion and joins against p_f."""
-    with plot(directory, "tickets", 0.34, 1, 3) as panels:
-        drawn = [(key, title) for key, title in SHOWN if key in ("available", "exclusion", "join")]
-        for axes, (key, title) in zip(panels, drawn, strict=True):
+def plot(found: dict[Churn, Measured]) -> Plot:
+    """Availability, exclusion and joins against p_f."""
+
+    def draw_all(panels: "list[Axes]") -> None:
+        for axes, key in zip(panels, ("available", "exclusion", "join"), strict=True):
             for index, alpha in enumerate(SHARES):
-                values = {p: known(getattr(found[Point(alpha, p)], key)) for p in FAILING}
+                values = {p: known(getattr(found[Churn(alpha, p)], key)) for p in FAILING}
                 places = [p for p in FAILING if len(values[p]) > 1]
                 draw(axes, index, f"α = {alpha:g}", places, [values[p] for p in places])
-            axes.set(ylim=(0, None), xlabel="p_f", ylabel=title)
+            axes.set(ylim=(0, None), xlabel="p_f", ylabel=dict(SHOWN)[key])
+
+    caption = "Section 4.4: the cluster management under churn, by the share α of owned tickets."
+    return drawn("tickets", caption, 0.34, 1, 3, draw_all)

@@ -2,7 +2,9 @@
 
 from typing import Any, NamedTuple
 
-from scripts.reproductions import EXPERIMENTS, Row
+from typing_extensions import override
+
+from scripts.reproductions.running import EXPERIMENTS, Row
 from testbed.experiment import Experiment, parse, read_document
 
 FILE = EXPERIMENTS / "mostefaoui.toml"
@@ -134,7 +136,18 @@ class Measured(NamedTuple):
     hops: Seeds  # links that packets cross, for each message
 
 
-Where = tuple[str, str, str]  # panel, value and protocol
+class Where(NamedTuple):
+    """A place on a panel, and a protocol."""
+
+    panel: str
+    value: str
+    protocol: str
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.protocol} ({PANELS[self.panel].label}: {self.value})"
+
+
 Found = dict[Where, Measured]
 
 
