@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from testbed.commands.terminal import console, new_table, print_json
 from testbed.engines import choose_engine
-from testbed.engines.needs import abilities
+from testbed.engines.needs import abilities, emulation_in_real_time
 from testbed.errors import SETUP, UserError
 
 CHECKOUT = Path(__file__).parents[2] / "scripts" / "run"  # which a wheel does not have
@@ -34,7 +34,9 @@ def next_step(engine: str) -> str:
     run = "scripts/run" if CHECKOUT.exists() else "testbed run FILE.toml"
     if engine != "simulate":
         return run
-    return f"{SETUP}, or, without emulation, {run} --engine simulate"
+    only_root = [lack.name for lack in emulation_in_real_time()] == ["root"]
+    emulate = f"sudo {run}" if only_root else SETUP
+    return f"{emulate}, or, without emulation, {run} --engine simulate"
 
 
 def command(options: argparse.Namespace) -> int:
@@ -42,8 +44,9 @@ def command(options: argparse.Namespace) -> int:
     found = abilities(options.runs.resolve())
     try:
         engine, why = choose_engine("auto")
+        verdict = f"is [bold]{engine}[/] here"
     except UserError as error:
-        engine, why = "simulate", str(error)
+        engine, why, verdict = "simulate", str(error), "runs nothing here"
     if options.json:
         facts = {"engine": engine, "why": why, "next": next_step(engine)}
         print_json({**facts, "abilities": [asdict(ability) for ability in found]})
@@ -57,6 +60,6 @@ def command(options: argparse.Namespace) -> int:
             remedy = "" if ability.ok else escape(ability.remedy)
             table.add_row(f"{mark} {ability.name}", ability.detail, ability.serves, remedy)
         out.print(table)
-        out.print(f'\nengine "auto" is [bold]{engine}[/] here: {escape(why)}', soft_wrap=True)
+        out.print(f'\nengine "auto" {verdict}: {escape(why)}', soft_wrap=True)
         out.print(f"next: {escape(next_step(engine))}", soft_wrap=True)
     return 0 if engine != "simulate" else 2

@@ -51,8 +51,9 @@ def choose_engine(name: str) -> tuple[str, str]:
         return "mininet", "root, netem and Open vSwitch are here"
     virtual = (needs.mininet(), needs.openvswitch(), needs.virtual_kernel())
     if names := ", ".join(ability.name for ability in virtual if not ability.ok):
+        remedy = needs.root().remedy if missing == ["root"] else SETUP
         raise UserError(
             f"no emulation here: Mininet on this kernel lacks {', '.join(missing)}, and Mininet in "
-            f"virtual time lacks {names}: {SETUP}, or use --engine simulate"
+            f"virtual time lacks {names}: {remedy}, or use --engine simulate"
         )
     return "virtual", f"Mininet on this kernel lacks {', '.join(missing)}"

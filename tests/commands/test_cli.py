@@ -186,6 +186,22 @@ def test_auto_says_why_or_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> No
     assert choose_engine("simulate")[0] == "simulate"
 
 
+def test_where_only_root_is_missing_sudo_is_the_next_step(
+    testbed: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from testbed.engines import needs
+
+    has = needs.Ability("anything", True, "")
+    for name in ("mininet", "openvswitch", "netem"):
+        monkeypatch.setattr(needs, name, lambda: has)
+    monkeypatch.setattr(needs, "virtual_kernel", lambda: needs.Ability("kernel", False, ""))
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    said = testbed("doctor", status=2).out
+    assert 'engine "auto" runs nothing here' in said
+    assert "lacks kernel: run with sudo, or use --engine simulate" in said
+    assert "next: sudo scripts/run, or" in said
+
+
 def test_the_virtual_engine_is_for_x86_64(monkeypatch: pytest.MonkeyPatch) -> None:
     from testbed.engines import needs
 
