@@ -104,8 +104,10 @@ def judges(
 
 
 def _words(value: Any) -> Any:
-    """Several things as a list in words."""
-    return ", ".join(map(str, value)) if type(value) is tuple else value
+    """Several things as a list, and names of figures as words."""
+    if type(value) is tuple:
+        return ", ".join(map(str, value))
+    return value.replace("_", " ") if isinstance(value, str) else value
 
 
 def judged(claims: Iterable[Claim[Found]], found: Found) -> tuple[Judged, ...]:

@@ -4,7 +4,7 @@ Two points are compared seed by seed, with the same sends. A claim holds if the 
 it compares is on its side, and does not if it is on the other; else the measurements decide nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import isnan, sqrt
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -71,6 +71,14 @@ def cell(values: Sequence[float], form: str = "") -> Cell:
     if form:
         return Cell(f"{fmean(numbers):{form}}", numbers)
     return Cell(shown(numbers) if len(numbers) > 1 else _digits(numbers[0], 3), numbers)
+
+
+def value(number: Callable[[], str]) -> str:
+    """A number for the text; a dash, where that was not run."""
+    try:
+        return number()
+    except (LookupError, CannotJudgeError):
+        return "–"
 
 
 def draw(

@@ -11,7 +11,7 @@ from scripts.reproductions import Claim, Finding, main, show_claims, verdict
 from testbed.errors import UserError
 
 ROOT = Path(__file__).parents[2]
-REPRODUCTIONS = ["baldoni", "chandra", "friedman", "gidenstam", "mostefaoui"]
+REPRODUCTIONS = ["all", "baldoni", "chandra", "friedman", "gidenstam", "mostefaoui"]
 BENCHMARKS = [
     *("diagram", "digest", "emulation", "fuzz", "grading", "ks", "page", "simulator", "sweep")
 ]
@@ -32,7 +32,8 @@ def test_without_a_name_a_script_lists_the_names(command: str, names: list[str])
 @pytest.mark.parametrize(
     ("module", "command"),
     [
-        *((f"reproductions.{name}", f"reproduce {name}") for name in REPRODUCTIONS),
+        *((f"reproductions.{name}", f"reproduce {name}") for name in REPRODUCTIONS[1:]),
+        ("reproductions.book", "reproduce all"),
         *((f"benchmarks.{name}", f"bench {name}") for name in BENCHMARKS),
         ("searches.fail_over", "fail-over"),
         ("searches.fuzz_long", "fuzz-long"),

@@ -3,14 +3,16 @@
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable
 from functools import partial
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from scripts.reproductions.baldoni import domains
-from scripts.reproductions.baldoni.claims import CLAIMS, curve
+from scripts.reproductions.baldoni.claims import CLAIMS, curve, largest
 from scripts.reproductions.baldoni.points import (
     ALTERNATIVES,
     CURVES,
     DAISIES,
+    EARLY,
     GROUP_SIZES,
     LOADED,
     LOADS,
@@ -19,6 +21,7 @@ from scripts.reproductions.baldoni.points import (
     SIZES,
     VARIANTS,
     VARIED,
+    WAIT,
     Found,
     Point,
     experiment,
@@ -30,7 +33,7 @@ from scripts.reproductions.chapter import Cells, Chapter, Plot, Reproduction, Ta
 from scripts.reproductions.claims import judged
 from scripts.reproductions.command import text
 from scripts.reproductions.drawing import drawn
-from scripts.reproductions.intervals import cell, draw
+from scripts.reproductions.intervals import cell, draw, value
 from scripts.reproductions.running import run, total
 from testbed.experiment import Experiment
 
@@ -97,7 +100,46 @@ def reproduce(options: Namespace) -> Chapter:
         tables=tables,
         plots=plots,
         claims=judged(CLAIMS, {**found, **grouped}),
+        values=values(found),
     )
+
+
+def values(found: Found) -> dict[str, str]:
+    """The numbers that the text names."""
+
+    def mean(point: Point, figure: str) -> float:
+        return fmean(getattr(found[point], figure))
+
+    def across_times() -> str:
+        ends = [Point(name, largest(found)) for name in DAISIES.values()]
+        times = [mean(end, "across") / mean(end, "within") for end in ends]
+        return f"{min(times):.0f} to {max(times):.0f}"
+
+    def best(figure: str) -> str:
+        sized = {m: Point(SAFE, VARIED, group_size=m) for m in GROUP_SIZES}
+        return str(min(sized, key=lambda m: mean(sized[m], figure)))
+
+    plain, safe, early = (Point(name, VARIED) for name in (PLAIN, SAFE, EARLY))
+
+    def end(figure: str) -> float:
+        return mean(Point(DAISIES[2], largest(found)), figure)
+
+    waits, daisy = (Point(name, LOADED, LOADS[-1]) for name in (WAIT, SAFE))
+    told: dict[str, Callable[[], str]] = {
+        "largest": lambda: str(largest(found)),
+        "across_times": across_times,
+        "plain_across": lambda: f"{mean(plain, 'across'):.1f}",
+        "safe_across": lambda: f"{mean(safe, 'across'):.1f}",
+        "datagrams": lambda: f"{end('datagrams'):.0f}",
+        "copies": lambda: f"{end('copies'):.0f}",
+        "early_gain": lambda: f"{1 - mean(early, 'across') / mean(plain, 'across'):.1%}",
+        "wait_times": lambda: f"{mean(waits, 'delay') / mean(daisy, 'delay'):.1f}",
+        "copies_128": lambda: f"{mean(Point(SAFE, 128), 'copies'):.1f}",
+        "least_control": lambda: best("control"),
+        "least_copies": lambda: best("copies"),
+        "least_delay": lambda: best("delay"),
+    }
+    return {name: value(number) for name, number in told.items()}
 
 
 def sizes(options: Namespace) -> list[int]:
@@ -122,11 +164,11 @@ def show_curves(found: Found, tables: list[Table], plots: list[Plot]) -> None:
     for figure, label in CURVED.items():
         for name in DAISIES.values() if figure in ("within", "across") else CURVES:
             its = curve(found, name).values()
-            rows.append([label, name, *(cell(getattr(each, figure), ",.1f") for each in its)])
+            rows.append([label, name, *(cell(getattr(each, figure)) for each in its)])
             label = ""
     places = [*curve(found, CURVES[0])]
     heads = ("", "processes", *map(str, places))
-    tables.append(Table("curves", "Larger and larger systems (means)", heads, rows, words=2))
+    tables.append(Table("curves", "Larger and larger systems", heads, rows, words=2))
     curves = {name: [Point(name, nodes) for nodes in places] for name in CURVES}
     caption = "What a copy carries, and how long a message takes, by the number of processes."
     draw_them = partial(_draw, found=found, label="processes", places=places, curves=curves)

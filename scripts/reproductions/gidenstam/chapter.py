@@ -1,6 +1,7 @@
 """Gidenstam et al. 2011, sections 4 to 6: how the two-layer protocol scales, and what recovery does."""
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from math import isnan
@@ -11,7 +12,7 @@ from scripts.reproductions.chapter import Cell, Cells, Chapter, Plot, Reproducti
 from scripts.reproductions.claims import judged
 from scripts.reproductions.command import text
 from scripts.reproductions.drawing import drawn
-from scripts.reproductions.gidenstam import claims, points, tickets
+from scripts.reproductions.gidenstam import analysis, claims, points, tickets
 from scripts.reproductions.gidenstam.points import (
     BUFFER_SHARES,
     CLUSTERS,
@@ -27,7 +28,7 @@ from scripts.reproductions.gidenstam.points import (
     Seeds,
     Tuned,
 )
-from scripts.reproductions.intervals import cell, draw
+from scripts.reproductions.intervals import cell, draw, shown, value
 from scripts.reproductions.running import compute, run, total
 from testbed.experiment import Experiment
 
@@ -67,6 +68,8 @@ def reproduce(options: Namespace) -> Chapter:
     churn = {} if emulated or TICKETS not in options.only else tickets.measured(options)
     if buffers:
         tables.append(buffers_table(buffers))
+    if "coverage" in options.only:
+        tables.append(analysis_table())
     if churn:
         tables += tickets.tables(churn)
         plots.append(tickets.plot(churn))
@@ -85,7 +88,49 @@ def reproduce(options: Namespace) -> Chapter:
         tables=tables,
         plots=plots,
         claims=judged(claims.CLAIMS, {**found, **buffers, **churn}),
+        values=values(found),
     )
+
+
+def values(found: Found) -> dict[str, str]:
+    """The numbers that the text names."""
+
+    def change(label: str) -> str:
+        first, last = claims.ends(found, FIG4, label, "throughput")
+        return f"× {shown(claims.ratios(last, first))}"
+
+    def busiest(one: str, other: str, key: str) -> str:
+        ones, others = (points.curve(found, FIG5, scheme, key)[1][-1] for scheme in (one, other))
+        return shown(claims.ratios(ones, others))
+
+    def load() -> str:
+        ends = [points.curve(found, FIG4, label, "load")[1][-1] for label in points.COORDINATORS]
+        means = [fmean(values) for values in ends]
+        return f"{min(means):.2f} to {max(means):.2f}"
+
+    spread = analysis.in_step(points.REACHED, claims.FANOUT, points.HOPS)
+    told: dict[str, Callable[[], str]] = {
+        "few_throughput": lambda: change(points.FEW),
+        "some_throughput": lambda: change(points.SOME),
+        "load": load,
+        "layer_loss": lambda: busiest(points.NONE, points.PLAIN, "lost"),
+        "r4_latency": lambda: busiest(points.R4, points.NONE, "latency"),
+        "in_step_250": lambda: f"{100 * spread.coverage:.2f} % with {spread.copies:,.0f} copies",
+    }
+    return {name: value(number) for name, number in told.items()}
+
+
+def analysis_table() -> Table:
+    """What the analysis of gossip says."""
+    rows = []
+    for nodes in points.COVERED:
+        kinds = (analysis.in_step, analysis.out_of_step)
+        both = [kind(nodes, claims.FANOUT, points.HOPS) for kind in kinds]
+        cells = [(f"{100 * (1 - its.coverage):.2f}", f"{its.copies:,.0f}") for its in both]
+        rows.append([str(nodes), *cells[0], *cells[1]])
+    heads = ("", "in step: not reached, %", "copies", "out of step: not reached, %", "copies")
+    title = "Coverage by the analysis of balls and bins, and by a logistic curve out of step"
+    return Table("analysis", title, heads, rows)
 
 
 def sizes(options: Namespace) -> list[int]:

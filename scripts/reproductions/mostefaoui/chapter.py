@@ -1,16 +1,29 @@
 """Mostefaoui & Raynal 1993, section 5: small stamps and resynchs against large ones and no waiting."""
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING
 
-from scripts.reproductions.chapter import Cells, Chapter, Plot, Reproduction, Table
+from scripts.reproductions.chapter import Cell, Cells, Chapter, Plot, Reproduction, Table
 from scripts.reproductions.claims import judged
 from scripts.reproductions.command import text
 from scripts.reproductions.drawing import drawn
-from scripts.reproductions.intervals import cell, draw
-from scripts.reproductions.mostefaoui.claims import CLAIMS
-from scripts.reproductions.mostefaoui.points import PANELS, Found, Where, experiment, measured
+from scripts.reproductions.intervals import cell, draw, shown, value
+from scripts.reproductions.mostefaoui.claims import CLAIMS, everywhere
+from scripts.reproductions.mostefaoui.points import (
+    BSS,
+    LOCK_STEP,
+    ONE,
+    PANELS,
+    PLAIN,
+    PROTOCOLS,
+    Found,
+    Where,
+    experiment,
+    measured,
+)
 from scripts.reproductions.running import run, total
 from testbed.experiment import Experiment
 from testbed.sweep.points import cost
@@ -54,10 +67,73 @@ def reproduce(options: Namespace) -> Chapter:
         seeds=f"1 to {options.seeds} at every point",
         command=f"scripts/reproduce mostefaoui --panels {' '.join(panels)} "
         f"--duration-ms {options.duration_ms:g} --seeds {options.seeds}",
-        tables=[table(panel, found) for panel in panels],
+        tables=[overview(found), *(table(panel, found) for panel in panels)],
         plots=[plot(panel, found) for panel in panels],
         claims=judged(CLAIMS, found),
+        values=values(found),
     )
+
+
+OVERVIEW = (
+    ("2 groups", "groups", "2"),
+    ("6 groups", "groups", "6"),
+    ("16 groups", "groups", "16"),
+    ("groups of 12", "size", "12"),
+    ("4 groups, no overlap", "overlap", "0"),
+    ("4 groups, 5 of 6 members in earlier ones", "overlap", "5"),
+    ("a message every 5 ms from each", "interval", "5"),
+    ("a message every 50 ms from each", "interval", "50"),
+    ("all send in lock-step", "synchrony", LOCK_STEP),
+    ("all send in turn", "synchrony", "in turn"),
+    ("one sends, 400 per second", "synchrony", "one alone"),
+)
+
+
+def overview(found: Found) -> Table:
+    """Bytes and delays at some points of all panels."""
+    rows: list[Cells] = []
+    for label, panel, at in OVERVIEW:
+        cells = []
+        for protocol, key in product(PROTOCOLS, ("control", "delay")):
+            its = found.get(Where(panel, at, protocol))
+            cells.append(cell(getattr(its, key)) if its else Cell(""))
+        if any(its.text for its in cells):
+            rows.append([label, *cells])
+    heads = [f"{p}: {key}" for p in PROTOCOLS for key in ("control, bytes", "delay, ms")]
+    caption = "Control: bytes of stamps and whole resynchs for each copy of a message."
+    return Table("overview", "Some points of all panels", ("", *heads), rows, caption=caption)
+
+
+def values(found: Found) -> dict[str, str]:
+    """The numbers that the text names."""
+
+    def ratio() -> str:
+        plain, timer = (found[Where("timer-one", ms, PLAIN)].resynchs_sent for ms in ("0", "10"))
+        return shown([a / b for a, b in zip(plain, timer, strict=True)])
+
+    def at(figure: str, panel: str, place: str, protocol: str = PLAIN) -> str:
+        return shown(getattr(found[Where(panel, place, protocol)], figure))
+
+    def longer(one: str, other: str) -> str:
+        short, long = (found[Where("gap", place, PLAIN)].delay for place in (one, other))
+        return shown([b - a for a, b in zip(short, long, strict=True)])
+
+    def where(figure: str) -> str:
+        return everywhere(figure, PLAIN, ONE)(found).measured
+
+    told: dict[str, Callable[[], str]] = {
+        "timer_factor": ratio,
+        "one_resynchs": lambda: where("resynchs"),
+        "one_later": lambda: where("delay"),
+        "mr_network": lambda: at("hops", "multicast", "network"),
+        "mr_sender": lambda: at("hops", "multicast", "sender"),
+        "bss_network": lambda: at("hops", "multicast", "network", BSS),
+        "bss_sender": lambda: at("hops", "multicast", "sender", BSS),
+        "gap_longer": lambda: longer("0", "1"),
+        "gap_longer_one": lambda: longer("0, one", "1, one"),
+        "lock_step_added": lambda: at("added", "synchrony", LOCK_STEP),
+    }
+    return {name: value(number) for name, number in told.items()}
 
 
 def plan(options: Namespace) -> dict[Where, list[Experiment]]:
@@ -85,12 +161,15 @@ def table(panel: str, found: Found) -> Table:
         for label, key in SHOWN
         for index, protocol in enumerate(its.protocols)
     ]
-    return Table(panel, its.title, (its.label, "", *its.values), rows, words=2)
+    return Table(
+        panel, f"{its.title[0].upper()}{its.title[1:]}", (its.label, "", *its.values), rows, words=2
+    )
 
 
 def plot(panel: str, found: Found) -> Plot:
     """Control bytes and delay of a panel."""
-    caption = f"M–R, one integer and BSS: {PANELS[panel].title}."
+    title = PANELS[panel].title
+    caption = f"{title[0].upper()}{title[1:]}: what a copy carries, and how long a message takes."
     return drawn(f"{panel}-plot", caption, 0.4, 1, 2, partial(_draw, panel=panel, found=found))
 
 

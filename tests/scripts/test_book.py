@@ -1,0 +1,178 @@
+"""The reproduction book, with a made-up paper: the page, the docs, the tables, and the command."""
+
+import re
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from scripts.reproductions.book import command
+from scripts.reproductions.book.blocks import blocks, unnamed
+from scripts.reproductions.book.markdown import write_docs
+from scripts.reproductions.book.page import write_book
+from scripts.reproductions.book.store import from_json, to_json, write_parquet
+from scripts.reproductions.chapter import Chapter, Erratum, Plot, Reproduction, Table
+from scripts.reproductions.claims import Judged
+from scripts.reproductions.drawing import drawn
+from scripts.reproductions.intervals import cell, draw
+from scripts.reproductions.running import compute
+from testbed.errors import UserError
+
+SVG = b'<svg xmlns="http://www.w3.org/2000/svg"/>'
+TEXT = """It says that *less* is < more: {least} of them.
+
+{delays}
+
+{claims}
+
+{curve}
+
+{not-run}
+
+Groups a = {0, 1} are no name.
+
+{errata}
+"""
+OUTCOMES = Table(
+    "outcomes", "Outcomes", ("engine", "as printed"), [["simulate", "invalid"]], words=2
+)
+CHAPTER = Chapter(
+    name="baldoni",
+    title="Doe & Roe 1999: a | b",
+    paper="J. Doe, R. Roe: *On order*, 1999",
+    text=TEXT,
+    scale="two points",
+    seeds="1 to 3",
+    command="scripts/reproduce doe --seeds 3",
+    tables=[
+        Table("delays", "Delays", ("", "of", "ms"), [["a", "x", cell([1.0, 2.0, 3.0])],
+              ["", "y", cell([7.0])]], words=2, caption="In all."),
+        Table("other", "Other", ("n", "4"), [["b", "-"]]),
+    ],
+    plots=[Plot("curve", "A curve of n < 3.", SVG, b"png"), Plot("extra", "More.", SVG, b"png")],
+    claims=[Judged("§ 1", "a < b", "a and b", "by any margin", "1 against 2", "yes"),
+            Judged("§ 2", "b < a", "a and b", "by any margin", "1 against 2", "no")],
+    errata=[Erratum("slip", "Doe, § 3", "A slip", "It *says*", "But", "So", ["testbed run FILE"],
+                    OUTCOMES, SVG)],
+    values={"least": "3"},
+    runs=6,
+    work=2.0,
+    seconds=60.0,
+)  # fmt: skip
+
+
+def test_a_text_names_tables_plots_claims_and_numbers() -> None:
+    found = [block if isinstance(block, str) else block.name for block in blocks(CHAPTER)]
+    assert found == [
+        "It says that *less* is < more: 3 of them.",
+        "delays",
+        "claims",
+        "curve",
+        "Groups a = {0, 1} are no name.",
+        "errata",
+    ]
+    tables, plots = unnamed(CHAPTER)
+    assert [table.name for table in tables] == ["other"]
+    assert [plot.name for plot in plots] == ["extra"]
+
+
+def test_a_number_that_is_not_there_is_named() -> None:
+    nothing = Chapter(**{**vars(CHAPTER), "values": {}})
+    with pytest.raises(UserError, match=r"text.md of baldoni: \{least\} is no value"):
+        [*blocks(nothing)]
+
+
+def test_the_page_has_everything_and_loads_nothing() -> None:
+    page = write_book([CHAPTER], "6 runs", "scripts/reproduce all", {"python": "3"})
+    assert "less</em> is &lt; more: 3 of them" in page
+    assert page.count('<img src="data:image/svg+xml;base64,') == 3
+    assert not re.search(r'(?:src|href)="(?!#|data:)', page)
+    for words in ("Table 2.1. Delays. In all.", "Table 2.2.", "Figure 2.3.", "testbed run FILE"):
+        assert words in page
+    assert '<span class="verdict bad">no</span>' in page
+    assert "a and b. <i>Rule:</i> by any margin." in page
+    assert 'role="img" aria-label="yes: 1, no: 1, unclear: 0, cannot be judged: 0"' in page
+
+
+def test_docs_have_what_the_text_names() -> None:
+    docs = write_docs([CHAPTER])
+    assert "| Doe & Roe 1999 | 1 | 1 | 0 | 0 | 6 |" in docs
+    assert "`scripts/reproduce doe --seeds 3`: two points; seeds 1 to 3." in docs
+    assert "**Delays.** In all.\n\n|  | of | ms |\n|---|---|---:|\n| a | x | 2 ± 2.5 |" in docs
+    assert "| § 2 | b < a | 1 against 2 | **no** |" in docs
+    assert "### Doe, § 3: A slip" in docs
+    assert "Other" not in docs
+
+
+def test_results_that_are_kept_give_the_same_docs() -> None:
+    kept = from_json(to_json(CHAPTER), TEXT)
+    assert write_docs([kept]) == write_docs([CHAPTER])
+    assert (kept.runs, kept.work, kept.seconds) == (6, 2.0, 60.0)
+
+
+def test_tables_are_parquet_files_with_the_values_of_seeds(tmp_path: Path) -> None:
+    write_parquet([CHAPTER], tmp_path)
+    delays = pd.read_parquet(tmp_path / "baldoni-delays.parquet")
+    assert [*delays["row"]] == ["a, x", "a, y"]
+    assert [*delays["mean"]] == [2.0, 7.0]
+    assert [[*values] for values in delays["seeds"]] == [[1.0, 2.0, 3.0], [7.0]]
+    assert pd.isna(delays["half_width"][1])
+    verdicts = pd.read_parquet(tmp_path / "claims.parquet")
+    assert [*verdicts["verdict"]] == ["yes", "no"]
+    assert (tmp_path / "baldoni-slip.parquet").exists()
+
+
+def squared(number: int) -> float:
+    return float(number**2)
+
+
+def made_up(options: Namespace) -> Chapter:
+    found = compute("doe", squared, {str(n): n for n in range(options.most)}, options)
+    values = [*found.values()]
+    plot = drawn("curve", "Squares.", 0.4, 1, 1, lambda axes: draw(axes[0], 0, "n²", [1], [values]))
+    table = Table("delays", "Squares", ("n", "n²"), [["all", cell(values)]])
+    return Chapter(**{**vars(CHAPTER), "tables": [table], "plots": [plot]})
+
+
+def add_options(parser: ArgumentParser) -> None:
+    parser.add_argument("--most", type=int, default=9)
+
+
+DOE = Reproduction(
+    "baldoni", "Doe.", add_options, made_up, lambda its: its.most, ("--most", "3"), ("--most", "5")
+)
+
+
+def test_the_same_command_makes_the_same_book(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "papers", lambda names: [DOE])
+    monkeypatch.setattr(command, "BROWSERS", ["no-such-browser"])
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    books = []
+    for runs in ("one", "two"):
+        where = ["--runs", str(tmp_path / runs), "--master", "local[1]"]
+        monkeypatch.setattr(sys, "argv", ["all", "--quick", *where])
+        command.main()
+        book = tmp_path / runs / "book" / "quick"
+        files = sorted(file for file in book.rglob("*") if file.is_file())
+        books.append({str(file.relative_to(book)): file.read_bytes() for file in files})
+    assert books[0] == books[1]
+    assert [*books[0]][:3] == ["book.html", "plots/baldoni/curve.png", "plots/baldoni/curve.svg"]
+    assert b"02 January 1970" in books[0]["book.html"]
+    assert b"<pre>scripts/reproduce all --quick</pre>" in books[0]["book.html"]
+    told = capsys.readouterr()
+    assert "1 of 1: baldoni" in told.err
+    assert "no PDF: it takes one of no-such-browser" in told.err
+    assert len((tmp_path / "one" / "doe.jsonl").read_text().splitlines()) == 1 + 3
+
+
+def test_how_long_it_takes_is_said_by_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "stored", lambda: [CHAPTER])
+    told = command.estimate([(DOE, Namespace(most=8))], "local[2]")
+    assert told.startswith("about 2 minutes on 2 cores")
+    assert "baldoni 4" in told
+    other = DOE._replace(name="other")
+    assert command.estimate([(other, Namespace(most=8))], "local").endswith("other in addition")
