@@ -1,122 +1,227 @@
-"""The judges of the statements on Overlay and Timestamp, on made-up numbers."""
+"""The judges of the claims on Overlay and Timestamp, on made-up numbers."""
 
-from pathlib import Path
+from typing import Any
 
 import pytest
 
-from scripts.reproductions.friedman import (
-    CARRIED,
-    DATA,
-    STATEMENTS,
-    Case,
-    Figures,
-    Judge,
-    show_files,
+from scripts.reproductions.claims import UNJUDGED, Claim, judged
+from scripts.reproductions.friedman.analysis import break_even
+from scripts.reproductions.friedman.claims import CLAIMS
+from scripts.reproductions.friedman.crashes import Case, Survived, survived
+from scripts.reproductions.friedman.judges import Results
+from scripts.reproductions.friedman.points import (
+    CLIQUE,
+    CUBE,
+    HYPERCAST,
+    NETWORK,
+    ODD_SIZE,
+    OVERLAY,
+    UNICAST,
+    Found,
+    Measured,
+    Point,
+    Scale,
+    experiment,
 )
 
-OTHER = {"network": "unicast", "unicast": "network"}
-Change = tuple[str, int, int, str, float]  # protocol, nodes, data, figure, value
-Tolerance = tuple[list[Change], list[Change]]  # what a statement tolerates, and what it does not
-T = "timestamp"
+SCALE = Scale((100, 200, 300), 5.0, (2.0, 5.0), (0.02, 0.03))
+NOISE = (-1, 1, -1, 1)  # of four seeds
+Change = dict[Any, dict[str, float]]  # of which point, or crashes: the figures that are different
+SENDS = {100: 613, 200: 1425, 300: 2317, ODD_SIZE: 400}
+LOADS = ("network_load_mean", "network_load_bytes_mean", "link_queue_max", "link_queue_bytes_max")
 
 
-def figures(timestamp: str) -> Figures:
-    """Figures for which every statement holds with this Timestamp, and nothing with the other."""
-    dear = {0: 10, 100: 40, 1000: 200}
-    cheap = {0: 20, 100: 50, 1000: 100}
-    found: Figures = {}
-    for rank, nodes in enumerate((100, 200, 300)):
-        for data in DATA:
-            keys = ("delay_ms_mean", "delay_ms_max", "bytes", "network_load_mean", "link_queue_max")
-            found["overlay", nodes, data] = dict.fromkeys(keys, dear[data])
-            found["overlay", nodes, data] |= {"messages": 100, "hops": 100}
-            found["overlay", nodes, data] |= {"delivery_queue_mean": 0, "delivery_queue_max": 0}
-            found[timestamp, nodes, data] = dict.fromkeys(keys, cheap[data])
-            found[timestamp, nodes, data] |= {"messages": 50, "hops": 50}
-            queue = 10 + rank
-            found[timestamp, nodes, data] |= {"delivery_queue_mean": queue}
-            found[timestamp, nodes, data] |= {"delivery_queue_max": queue}
-            found[OTHER[timestamp], nodes, data] = {}
-        found[CARRIED, nodes, 0] = {"delivery_queue_mean": rank, "delivery_queue_max": rank}
-    return found
+def seeds(mean: float, noise: float = 1e-4) -> tuple[float, ...]:
+    return tuple(mean * (1 + noise * sign) for sign in NOISE)
 
 
-def less(key: str, data: int, timestamp: float, by: float = 0.1, any_: float = 999) -> Tolerance:
-    tolerable = ("overlay", 300, data, key, timestamp - by)
-    return [tolerable, ("overlay", 200, data, key, any_)], [("overlay", 300, data, key, timestamp)]
+def good(point: Point) -> Measured:
+    """Figures for which all claims hold."""
+    n, d, overlay = point.nodes, point.data, point.protocol == OVERLAY
+    sends = (n - 1) ** 2 if point.overlay == CLIQUE else SENDS[n] if overlay else n - 1
+    delay = {0: 10, 100: 40, 1000: 900}[d] if overlay else {0: 20, 100: 50, 1000: 200}[d]
+    queue = 0 if overlay else n / 10
+    fast = 200 if d == 100 else 1  # Overlay sends fewer bytes with 100 bytes of data at any size
+    exact = {
+        "multicasts": 10,
+        "copies": 10 * sends,
+        "control_bytes": 0 if overlay else 10 * sends * 4 * n,
+        "bytes": 10 * sends * ((32 + d) if overlay else fast * (32 + 4 * n + d)),
+        "delivery_queue_mean": queue,
+        "delivery_queue_max": queue,
+    }
+    noisy = {
+        "delay_ms_mean": delay,
+        "delay_ms_max": delay,
+        "messages": sends,
+        "hops": 2 * sends,
+        **dict.fromkeys(LOADS, delay),
+    }
+    if overlay and d == 0:
+        noisy["link_queue_max"] = 15
+    its = {figure: seeds(mean, 0) for figure, mean in exact.items()}
+    return its | {figure: seeds(mean) for figure, mean in noisy.items()}
 
 
-def more(key: str, data: int, timestamp: float) -> Tolerance:
-    return less(key, data, timestamp, by=-0.1, any_=0)
-
-
-def grows(key: str) -> Tolerance:
-    return [(T, 200, 0, key, 11.9), (T, 100, 0, key, 99)], [(T, 200, 0, key, 12)]
-
-
-def grows_when_carried(key: str) -> Tolerance:
-    return [(CARRIED, 200, 0, key, 99)], [(CARRIED, 100, 0, key, 2)]
-
-
-CASES: dict[str, Tolerance] = {
-    "data 0: Overlay delivers faster (mean delay)": less("delay_ms_mean", 0, 20),
-    "data 0: Overlay delivers faster (max delay)": less("delay_ms_max", 0, 20),
-    "data 100: the difference decreases": (
-        [("overlay", 300, 100, "delay_ms_mean", 25.1)],
-        [("overlay", 300, 100, "delay_ms_mean", 25)],
-    ),
-    "data 1000: Timestamp delivers faster (mean delay)": more("delay_ms_mean", 1000, 100),
-    "data 1000: Timestamp delivers faster (max delay)": more("delay_ms_max", 1000, 100),
-    "data 0: Overlay sends more messages": more("messages", 0, 50),
-    "data 0: Overlay sends fewer bytes": less("bytes", 0, 20),
-    "data 100: Overlay sends fewer bytes": less("bytes", 100, 50),
-    "data 1000: Overlay sends more bytes": more("bytes", 1000, 100),
-    "data 0: Overlay takes more hops": more("hops", 0, 50),
-    "data 1000: Overlay takes more hops": more("hops", 1000, 50),
-    "data 0: Timestamp's delivery queue grows with n (mean)": grows("delivery_queue_mean"),
-    "data 0: Timestamp's delivery queue grows with n (max)": grows("delivery_queue_max"),
-    "the same where links carry the load (mean)": grows_when_carried("delivery_queue_mean"),
-    "the same where links carry the load (max)": grows_when_carried("delivery_queue_max"),
-    "Overlay's delivery queue is always empty": (
-        [("overlay", 200, 100, "delivery_queue_max", 1)],
-        [("overlay", 300, data, "delivery_queue_max", 1) for data in DATA],
-    ),
-    "data size has little effect on Timestamp's queue": (
-        [(T, 300, 1000, "delivery_queue_mean", 23.9)],
-        [(T, 300, 1000, "delivery_queue_mean", 24), (T, 300, 100, "delivery_queue_mean", 6)],
-    ),
-    "data 0: Timestamp loads the network more (mean)": less("network_load_mean", 0, 20),
-    "data 1000: Overlay loads the network more (mean)": more("network_load_mean", 1000, 100),
-    "data 1000: Overlay's longest link queue is longer": more("link_queue_max", 1000, 100),
+CRASHES = {
+    **{Case(CUBE, n, k): Survived(9, 9, 1000, 1000) for n in SCALE.sizes for k in (6, 7, 8)},
+    Case(CUBE, ODD_SIZE, 1): Survived(6, 6, 640, 640),
+    Case(HYPERCAST, ODD_SIZE, 1): Survived(1, 1, 640, 630),
 }
 
 
-def changed(timestamp: str, change: Change) -> Case:
-    protocol, nodes, data, key, value = change
-    found = figures(timestamp)
-    found[timestamp if protocol == T else protocol, nodes, data][key] = value
-    return Case(found, timestamp, 300)
+def results(change: Change | None = None) -> Results:
+    found: Found = {point: good(point) for point in SCALE.points()}
+    crashes = dict(CRASHES)
+    for place, its in (change or {}).items():
+        if isinstance(place, Case):
+            crashes[place] = crashes[place]._replace(**its)  # type: ignore[arg-type]
+        else:
+            found[place] = found[place] | {figure: seeds(mean) for figure, mean in its.items()}
+    return Results(found, SCALE, crashes)
 
 
-@pytest.mark.parametrize("timestamp", OTHER)
-@pytest.mark.parametrize(("words", "judge"), [(words, judge) for _, words, judge in STATEMENTS])
-def test_a_statement_holds_for_some_numbers_and_not_for_others(
-    words: str, judge: Judge, timestamp: str
-) -> None:
-    tolerable, intolerable = CASES[words]
-    assert all(judge(Case(figures(timestamp), timestamp, nodes)) for nodes in (100, 200, 300))
-    for change in tolerable:
-        assert judge(changed(timestamp, change)), change
+def at(protocol: str, n: int, data: int, **figures: float) -> Change:
+    return {Point(protocol, n, data): figures}
+
+
+def edge(protocol: str, n: int, data: int, figure: str, *limits: float) -> Any:
+    """The last values that are tolerated, and the first that are not, in turn."""
+    changes = [at(protocol, n, data, **{figure: limit}) for limit in limits]
+    return changes[::2], changes[1::2]
+
+
+def flat(*places: tuple[str, int, int], **figures: float) -> Change:
+    return {Point(*place): figures for place in places}
+
+
+SMALL, LARGE = SCALE.sizes[0], SCALE.sizes[-1]
+CASES: dict[str, Any] = {
+    "a message is sent O(n log n) times": (
+        [at(OVERLAY, 100, 0, copies=6640)],
+        [at(OVERLAY, 100, 0, copies=6650), at(NETWORK, 200, 0, copies=2000),
+         at(OVERLAY, 100, 0, control_bytes=1), at(NETWORK, 200, 0, control_bytes=1)],
+    ),
+    "n/(log n - 1)": ([], [at(OVERLAY, 300, 1000, bytes=10 * 2317 * 1032 * 9)]),
+    "overcome log n failures": ([], [{Case(CUBE, 300, 8): {"delivered": 999}}]),
+    "fewer than log n nodes fail": ([], [{Case(CUBE, 100, 6): {"delivered": 999}}]),
+    "fewer than the overlay's": ([{Case(CUBE, 100, 6): {"delivered": 999}}],
+                                 [{Case(CUBE, 100, 8): {"delivered": 999}}]),
+    "one has a single neighbour": (
+        [], [{Case(CUBE, ODD_SIZE, 1): {"delivered": 639}},
+             {Case(HYPERCAST, ODD_SIZE, 1): {"least_degree": 2}},
+             {Case(HYPERCAST, ODD_SIZE, 1): {"delivered": 640}}],
+    ),
+    "flat clique": ([], [{SCALE.overlays()[2]: {"copies": 3900}}]),
+    "Overlay delivers much faster (delay_ms_mean)": edge(OVERLAY, 200, 0, "delay_ms_mean", 19, 21),
+    "Overlay delivers much faster (delay_ms_max)": edge(OVERLAY, 300, 0, "delay_ms_max", 19, 21),
+    "the difference decreases": edge(OVERLAY, 200, 100, "delay_ms_mean", 26, 24),
+    "Timestamp becomes faster (delay_ms_mean)": edge(NETWORK, 100, 1000, "delay_ms_mean", 899, 901),
+    "Timestamp becomes faster (delay_ms_max)": edge(NETWORK, 100, 1000, "delay_ms_max", 899, 901),
+    "more influenced": edge(OVERLAY, 100, 1000, "delay_ms_mean", 101, 99),
+    **{f"data {d}: Timestamp generates fewer": edge(NETWORK, 200, d, "messages", 1424, 1426)
+       for d in (0, 100, 1000)},
+    **{f"data {d}: Timestamp takes fewer hops": edge(NETWORK, 200, d, "hops", 2849, 2851)
+       for d in (0, 100, 1000)},
+    "data 0: Overlay uses fewer bytes": edge(OVERLAY, 100, 0, "bytes", 427_000, 428_000),
+    "data 100: Overlay uses fewer bytes": edge(OVERLAY, 100, 100, "bytes", 1e8, 2e8),
+    "data 1000: Overlay sends more": edge(OVERLAY, 100, 1000, "bytes", 1_418_000, 1_417_000),
+    "always empty": ([], [at(OVERLAY, 300, 100, delivery_queue_max=1)]),
+    **{f"data {d}: Timestamp's delivery queues become longer with n ({key})":
+       edge(NETWORK, LARGE, d, key, 11, 9)
+       for d in (0, 100, 1000) for key in ("delivery_queue_mean", "delivery_queue_max")},
+    **{f"where the links can carry the load ({key})":
+       ([{SCALE.carried()[0]: {key: 29}}], [{SCALE.carried()[0]: {key: 31}}])
+       for key in ("delivery_queue_mean", "delivery_queue_max")},
+    **{f"little effect on Timestamp's queues ({key})":
+       edge(NETWORK, 200, 1000, key, 39, 41, 11, 9)
+       for key in ("delivery_queue_mean", "delivery_queue_max")},
+    **{f"Timestamp has the larger mean load ({key})": edge(OVERLAY, 200, 0, key, 19, 21)
+       for key in LOADS[:2]},
+    "high maximum queue size": edge(OVERLAY, 100, 0, "link_queue_max", 11, 9),
+    **{f"Overlay's increase in comparison ({key})":
+       edge(NETWORK, 200, 100, key, *((53, 54) if key == "link_queue_max" else (79, 81)))
+       for key in LOADS},
+    **{f"they increase further ({key})": edge(OVERLAY, 200, 1000, key, 161, 159) for key in LOADS},
+    **{f"Overlay has more ({key})": edge(OVERLAY, 300, 1000, key, 201, 199) for key in LOADS},
+    "Overlay is faster, however long": (
+        [{Point(OVERLAY, SMALL, 0, 2.0): {"delay_ms_mean": 19}}],
+        [{Point(OVERLAY, SMALL, 0, 2.0): {"delay_ms_mean": 21}}],
+    ),
+    **{f"however long senders send ({key})":
+       ([{Point(NETWORK, LARGE, 0, 2.0): {key: 11}}], [{Point(NETWORK, LARGE, 0, 2.0): {key: 9}}])
+       for key in ("delivery_queue_mean", "delivery_queue_max")},
+    **{f"data {d}: {words}, whatever":
+       tuple([{Point(OVERLAY, 300, d, 5.0, 0.03): {key: value}}] for value in (yes, no))
+       for words, key, d, yes, no in (
+           ("Overlay is faster", "delay_ms_mean", 0, 19, 21),
+           ("Timestamp is faster", "delay_ms_mean", 1000, 201, 199),
+           ("Overlay loads the network less, in bytes", "network_load_bytes_mean", 0, 19, 21),
+           ("Overlay loads the network more, in bytes", "network_load_bytes_mean", 1000, 201, 199),
+       )},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.says)
+def test_a_claim_holds_for_some_numbers_and_not_for_others(claim: Claim[Results]) -> None:
+    (case,) = (case for words, case in CASES.items() if words in claim.says)
+    tolerable, intolerable = case
+    for change in ({}, *tolerable):
+        assert claim.judge(results(change)).holds is True, change
     for change in intolerable:
-        assert not judge(changed(timestamp, change)), change
+        assert claim.judge(results(change)).holds is False, change
 
 
-def test_plots_are_named_by_the_figures_of_the_paper(capsys: pytest.CaptureFixture[str]) -> None:
-    names = ("delay-payload-bytes-0.svg", "network-load-payload-bytes-1000.svg", "other.svg")
-    show_files(Path("sweep"), [Path(name) for name in names])
-    assert capsys.readouterr().out.splitlines() == [
-        "figures: sweep/figures",
-        "  Fig. 3: delay-payload-bytes-0.svg",
-        "  Fig. 17: network-load-payload-bytes-1000.svg",
-        "report: sweep/report.html",
-    ]
+def test_every_case_is_of_a_claim() -> None:
+    assert all(any(words in claim.says for claim in CLAIMS) for words in CASES)
+
+
+def test_empty_queues_and_a_single_size_give_no_verdict() -> None:
+    empty = {point: {"delivery_queue_mean": 0.0} for point in SCALE.points()}
+    verdicts = {each.says: each.verdict for each in judged(CLAIMS, results(empty))}
+    unjudged = [says for says, verdict in verdicts.items() if verdict == UNJUDGED]
+    assert len(unjudged) == 6
+    assert all("delivery_queue_mean" in says for says in unjudged)
+    alone = results()._replace(scale=SCALE._replace(sizes=(100,)))
+    verdicts = {each.says: each.verdict for each in judged(CLAIMS, alone)}
+    assert {v for says, v in verdicts.items() if "become longer with n" in says} == {UNJUDGED}
+
+
+def test_what_the_topologies_do_not_decide_is_unclear() -> None:
+    found = results().found | {
+        Point(OVERLAY, 100, 0): good(Point(OVERLAY, 100, 0)) | {"delay_ms_mean": (1, 90, 2, 3)}
+    }
+    verdicts = {each.says: each.verdict for each in judged(CLAIMS, results()._replace(found=found))}
+    assert verdicts["data 0: Overlay delivers much faster (delay_ms_mean)"] == "unclear"
+    assert verdicts["data 0: Overlay delivers much faster (delay_ms_max)"] == "yes"
+
+
+def test_the_other_timestamp_is_judged_by_its_own_figures() -> None:
+    slow = results(at(UNICAST, 100, 1000, delay_ms_mean=901))
+    says = "data 1000: Timestamp becomes faster (delay_ms_mean)"
+    for timestamp, verdict in ((NETWORK, "yes"), (UNICAST, "no")):
+        verdicts = judged(CLAIMS, slow._replace(timestamp=timestamp))
+        assert {each.says: each.verdict for each in verdicts}[says] == verdict
+
+
+def test_the_break_even_is_where_both_lines_meet() -> None:
+    sends, others = 613, 99
+    expected = (others * 432 - sends * 32) / (sends - others)
+    assert break_even(results(), 100) == pytest.approx(expected)
+
+
+def test_a_hypercube_survives_fewer_crashes_than_its_connectivity() -> None:
+    assert survived(Case(CUBE, 20, 3)) == Survived(4, 4, 136, 136)  # 8 senders live
+    cut = survived(Case(CUBE, 20, 4))
+    assert cut.delivered < cut.due
+    lonely = survived(Case(HYPERCAST, 17, 1))
+    assert lonely.least_degree == lonely.connectivity == 1
+    assert lonely.delivered < lonely.due
+
+
+def test_points_are_experiments_on_the_same_topologies() -> None:
+    made = [experiment(point, 3, "bare") for point in SCALE.points() if point.nodes == 100]
+    assert len({experiment.topology for experiment in made}) == 1
+    emulated = SCALE._replace(engine="virtual").points()
+    assert {point.engine for point in emulated} == {"simulate", "virtual"}
+    assert len(emulated) == len(SCALE.points()) + len(SCALE.main())
