@@ -1,9 +1,11 @@
 """Signals at random moments of commands: nothing is left running, and every run's status is true."""
 
+import contextlib
 import os
 import random
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -15,9 +17,11 @@ from pathlib import Path
 import tomli_w
 
 from scripts.hostility.cases import SMALL
+from testbed.engines.mininet.kernel import machine
 from testbed.runs.directory import RunDirectory
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+EARLY = "Fatal Python error: init"  # Python was interrupted before it could run anything of ours
 PATIENCE_S = 120.0  # for a command to end, and for what it started to follow it
 LARGER = SMALL | {
     "topology": {"model": "ring", "nodes": 16},
@@ -34,6 +38,7 @@ TESTBED = (sys.executable, "-m", "testbed")
 SETUP = ("checkout/scripts/setup",)
 COMMANDS: dict[str, tuple[object, ...]] = {  # what is interrupted
     "simulate": (*TESTBED, "run", "larger.toml", "--no-digest"),
+    "mininet": (*TESTBED, "run", "small.toml", "--engine", "mininet", "--no-digest"),
     "virtual": (*TESTBED, "run", "small.toml", "--engine", "virtual", "--no-digest"),
     "sweep": (*TESTBED, "sweep", "sweep.toml"),
     "digest": (*TESTBED, "digest", "runs/small/latest"),
@@ -98,14 +103,21 @@ class Range:
                 shutil.copy(LAB / "teacher" / "reference.py", place / student)
             if name in PREPARED:
                 _started(PREPARED[name], place).wait(PATIENCE_S)
+            before = _machine() if name == "mininet" else set()
             process = _started(COMMANDS[name], place)
             if number is not None:
                 time.sleep(after)
                 process.send_signal(number)
-            wrong = _ended(process, number) or _left(process.pid, place, number) or _states(place)
+            wrong = (
+                _ended(process, number, place / "said")
+                or _left(process.pid, place, number)
+                or _states(place)
+            )
+            if not wrong and name == "mininet":
+                wrong = _remains(before)
             if not wrong and number is not None and name in RESUMED:
                 again = _started(RESUMED[name], place)
-                wrong = _ended(again, None)
+                wrong = _ended(again, None, place / "said")
             return wrong
 
 
@@ -122,7 +134,9 @@ def _started(words: Sequence[object], place: Path) -> subprocess.Popen[bytes]:
         )
 
 
-def _ended(process: subprocess.Popen[bytes], number: signal.Signals | None) -> str | None:
+def _ended(
+    process: subprocess.Popen[bytes], number: signal.Signals | None, said: Path
+) -> str | None:
     """Whether it ends, and with a status that says why."""
     try:
         status = process.wait(PATIENCE_S)
@@ -131,7 +145,10 @@ def _ended(process: subprocess.Popen[bytes], number: signal.Signals | None) -> s
         process.wait()
         return f"it had not ended after {PATIENCE_S:.0f} s"
     expected = {0} if number is None else {0, -number, 128 + number}
-    return None if status in expected else f"status {status}"
+    if status in expected or (number is not None and EARLY in said.read_text(errors="replace")):
+        return None
+    words = said.read_text(errors="replace").strip().splitlines()
+    return f"status {status}: {words[-1:]}"
 
 
 def _left(session: int, place: Path, number: signal.Signals | None) -> str | None:
@@ -144,6 +161,8 @@ def _left(session: int, place: Path, number: signal.Signals | None) -> str | Non
             return f"{len(members)} processes are left: {', '.join(members.values())}"
         time.sleep(0.1)
     said = (place / "said").read_text(errors="replace")
+    if EARLY in said:
+        return None
     if "Traceback" in said or "should not happen" in said:
         return f"a bug: {said[max(0, said.find('Traceback')) :].strip()}"
     left = [] if number is signal.SIGKILL else sorted(os.listdir(place / "tmp"))
@@ -165,12 +184,42 @@ def _members(session: int) -> dict[int, str]:
     return found
 
 
+def _machine() -> set[str]:
+    """What an emulated network adds to a machine: processes, interfaces, files."""
+    found = {name for _, name in socket.if_nameindex()}
+    found |= {str(file) for file in machine.RUN.glob("causal-testbed-*")}
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            found.add(entry.read_bytes().replace(b"\0", b" ").decode(errors="replace").strip())
+    return found
+
+
+def _remains(before: set[str]) -> str | None:
+    """Whether something of an emulated network stays on the machine."""
+    until = time.monotonic() + PATIENCE_S
+    while left := _machine() - before:
+        if time.monotonic() > until:
+            return f"on the machine is left: {', '.join(sorted(left))}"
+        time.sleep(0.1)
+    return None
+
+
 def _states(place: Path) -> str | None:
     """Whether every run says what it is: none is running any more."""
     manifests = (place / "runs").rglob("manifest.json")
     states = {str(file.parent.name): RunDirectory(file.parent).status for file in manifests}
     running = [name for name, status in states.items() if status == "running"]
     return f"said to be running: {', '.join(running)}" if running else None
+
+
+def fire_in_guest(words: Sequence[str]) -> int:
+    """Fire in a guest in real time, which can emulate a network where this machine cannot."""
+    from testbed.engines.virtual.guest import GuestSettings, run_guest
+
+    with tempfile.TemporaryDirectory(prefix="signals-") as results:
+        command = [sys.executable, "-m", "scripts.hostility", "--only", "signals", *words]
+        settings = GuestSettings(results=Path(results), virtual=False, cwd=ROOT, readable=[ROOT])
+        return run_guest(command, settings).returncode
 
 
 def runnable(command: str) -> bool:

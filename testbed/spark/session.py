@@ -97,6 +97,7 @@ def _start(
 ) -> SparkContext:
     """Start Spark; the stack ends it."""
     logging.getLogger().addFilter(is_news)
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it has loggers of its own as well
     with _signals_wait():  # or Java would be left without anybody who knows of it
         gateway = _launch(settings, log)
         started.callback(_end, gateway)
