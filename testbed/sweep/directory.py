@@ -16,6 +16,7 @@ from pathlib import Path
 
 from testbed.errors import UserError
 from testbed.runs.directory import RunDirectory, runs_in
+from testbed.sweep.moving import PLACE
 from testbed.sweep.points import Sweep
 
 
@@ -60,6 +61,7 @@ def remove_unfinished(directory: Path) -> int:
         shutil.rmtree(path)
     for link in directory.glob(".latest-*"):
         link.unlink(missing_ok=True)
+    shutil.rmtree(directory / PLACE, ignore_errors=True)
     return len(left)
 
 

@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Any
 from testbed.errors import UserError
 from testbed.experiment import Experiment
 from testbed.plugins.source import source_of
-from testbed.progress import LEVEL, Progress, silent
+from testbed.progress import Progress
 from testbed.run import run_experiment
-from testbed.runs.directory import SWEPT, RunDirectory, runs_in
+from testbed.runs.directory import SWEPT
 from testbed.runs.parts import whole
 from testbed.spark.session import context
 from testbed.sweep.directory import busy, finished, locked, remove_unfinished
+from testbed.sweep.moving import told, watched
 from testbed.sweep.points import Sweep, cost
 from testbed.sweep.tables import averages, results
 
@@ -75,36 +76,18 @@ def run_sweep(
             _keep_files(sweep, directory)
         failed = {}
         progress("runs", len(done), len(sweep.points))
-        totals = Totals(directory)
         todo = [point for point in sweep.points if point not in done]
-        with closing(_run(sweep, todo, runs, master, progress, weight)) as outcomes:
+        with (
+            watched(directory, progress),
+            closing(_run(sweep, todo, runs, master, weight)) as outcomes,
+        ):
             for number, (point, error) in enumerate(outcomes, len(done) + 1):
                 progress("runs", number, len(sweep.points))
-                for name, level in totals.now().items():
-                    progress(name, level, LEVEL)
                 if error is not None:
                     failed[point] = error
                     if strict:
                         raise UserError(f"{directory}: {error}")
         return _conclude(sweep, directory, failed)
-
-
-class Totals:
-    """What the runs of a sweep have done so far, as they end."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self.seen: set[str] = set()
-        self.sums = dict.fromkeys(("deliveries", "hops"), 0)
-
-    def now(self) -> dict[str, int]:
-        """All deliveries and hops of the runs that have ended."""
-        for path in runs_in(self.directory):
-            if path.name not in self.seen and (run := RunDirectory(path)).summary_file.exists():
-                self.seen.add(path.name)
-                for name in self.sums:
-                    self.sums[name] += int(run.summary.get(name, 0))
-        return self.sums
 
 
 def _keep_files(sweep: Sweep, directory: Path) -> None:
@@ -131,12 +114,10 @@ def run_points(
     return swept.points
 
 
-def run_point(
-    sweep: str, point: str, experiment: Experiment, runs: Path, progress: Progress = silent
-) -> str | None:
+def run_point(sweep: str, point: str, experiment: Experiment, runs: Path) -> str | None:
     """Run one point within the directory of its sweep; why it failed, if it did."""
     try:
-        with busy(runs / sweep):
+        with busy(runs / sweep), told(runs / sweep, point) as progress:
             run_experiment(experiment, runs, progress, within=sweep, point=point)
     except UserError as error:
         return str(error)
@@ -146,11 +127,11 @@ def run_point(
 
 
 def _run(
-    sweep: Sweep, todo: list[str], runs: Path, master: str, progress: Progress, weight: Weight
+    sweep: Sweep, todo: list[str], runs: Path, master: str, weight: Weight
 ) -> Generator[Outcome]:
     real_time = [point for point in todo if sweep.points[point].engine == "mininet"]
     for point in real_time:
-        yield point, run_point(sweep.within, point, sweep.points[point], runs, progress)
+        yield point, run_point(sweep.within, point, sweep.points[point], runs)
     tasks = [point for point in todo if point not in real_time]
     if tasks:
         with context(master) as spark:

@@ -9,7 +9,7 @@ from testbed.commands.progress import Bars
 from testbed.engines.simulate import links
 from testbed.progress import LEVEL
 from testbed.run import run_experiment
-from testbed.sweep.runner import Totals
+from testbed.sweep.moving import Moving, told
 from tests.experiments import SMALL, parsed
 from tests.report.digested import write_run
 
@@ -62,12 +62,24 @@ def test_work_in_which_nothing_moves_is_silent_without_a_terminal(
     assert capsys.readouterr().err == ""
 
 
-def test_the_totals_of_a_sweep_count_each_run_once(tmp_path: Path) -> None:
-    totals = Totals(tmp_path)
-    assert totals.now() == {"deliveries": 0, "hops": 0}
+def test_what_a_sweep_has_done_counts_each_run_once(tmp_path: Path) -> None:
+    moving = Moving(tmp_path)
+    assert moving.now() == {"deliveries": 0, "hops": 0}
     for number in (1, 2):
         write_run(tmp_path / f"20260101-00000{number}-a-3")
-        assert totals.now() == totals.now() == {"deliveries": 6 * number, "hops": 5 * number}
+        assert moving.now() == moving.now() == {"deliveries": 6 * number, "hops": 5 * number}
+
+
+def test_what_a_sweep_has_done_includes_runs_that_are_under_way(tmp_path: Path) -> None:
+    moving = Moving(tmp_path)
+    with told(tmp_path, "one") as one, told(tmp_path, "two") as two:
+        for progress, hops, clock in ((one, 3, 7_000), (two, 4, 9_000)):
+            progress("simulate", 1, 2)
+            progress("clock", clock, LEVEL)
+            progress.said = 0.0  # type: ignore[attr-defined]  # as if a second had passed
+            progress("hops", hops, LEVEL)
+        assert moving.now() == {"deliveries": 0, "hops": 7, "clock": 9_000}
+    assert moving.now() == {"deliveries": 0, "hops": 0}
 
 
 def test_open_shows_the_page_in_the_users_browser(
