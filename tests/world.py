@@ -86,7 +86,7 @@ class Eager(Application):
         return bytes([depth + 1, *bytes(7)]) if depth < self.depth else None
 
     @override
-    def audience(self, node: int, message: Message, groups: Groups) -> Destinations:
+    def audience(self, node: int, message: Message, processes: int, groups: Groups) -> Destinations:
         return self.draw(node)
 
 
@@ -354,7 +354,7 @@ class World(Runtime, Application, Generic[P]):
         return bytes(8)
 
     @override
-    def audience(self, node: int, message: Message, groups: Groups) -> Destinations:
+    def audience(self, node: int, message: Message, processes: int, groups: Groups) -> Destinations:
         return self.draw(node)
 
     # What a test asks

@@ -131,5 +131,5 @@ class Recorder(Log, Runtime, Application):
         return b"" if self._did.chances - 1 in self._answers else None
 
     @override
-    def audience(self, node: int, message: Message, groups: Groups) -> Destinations:
+    def audience(self, node: int, message: Message, processes: int, groups: Groups) -> Destinations:
         return self._answers[self._did.chances - 1]

@@ -62,7 +62,9 @@ class Application(Interface):
     def answer(self, node: int, message: Message, processes: int) -> bytes | None:
         """The payload that a node multicasts at once, having delivered this message."""
 
-    def audience(self, node: int, message: Message, groups: Groups) -> frozenset[int] | None:
+    def audience(
+        self, node: int, message: Message, processes: int, groups: Groups
+    ) -> frozenset[int] | None:
         """The destinations of that answer, or None for all."""
 
     @property
@@ -210,7 +212,8 @@ class Node:
         self.log.deliver(now, self.id, message.source, message.seq)
         answer = self.workload.answer(self.id, message, self.processes)
         if answer is not None:
-            self.multicast(answer, now, self.workload.audience(self.id, message, self.groups))
+            to = self.workload.audience(self.id, message, self.processes, self.groups)
+            self.multicast(answer, now, to)
 
     def _sent_at(self, message: Message) -> int:
         """When a message was multicast, which it says by the clock of its source."""

@@ -11,14 +11,12 @@ chooses its destinations.
 """
 
 import random
-import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from heapq import merge
 from itertools import repeat
 from typing import Annotated, NamedTuple
-from zlib import crc32
 
 from testbed.protocols import NS_PER_MS, Message
 from testbed.topologies import Groups
@@ -88,7 +86,6 @@ class Workload(Checked):
         self, processes: int, rng: random.Random, groups: Groups = NO_GROUPS
     ) -> Iterator[Sending]:
         """All messages that are not answers, in order of time."""
-        payload = self.payload()
         members = frozenset().union(*groups.values()) if groups else range(processes)
         if self.senders > len(members):
             raise ValueError(
@@ -101,6 +98,7 @@ class Workload(Checked):
                 for sender in senders
             )
         ):
+            payload = self.payload(at, node)
             for to in self._audiences(node, rng, groups):
                 yield Sending(at, node, payload, to)
 
@@ -139,18 +137,24 @@ class Workload(Checked):
         """Whether every message goes to all processes, or to a group if there are groups."""
         return True
 
-    def payload(self) -> bytes:
-        """The payload of a message."""
+    def payload(self, at: int, node: int) -> bytes:
+        """The payload of a message that a node sends on its own initiative at this time."""
         return bytes(self.payload_bytes)
 
     def answer(self, node: int, message: Message, processes: int) -> bytes | None:
         """The payload that a node sends at once, having delivered this message."""
         return None
 
-    def audience(self, node: int, message: Message, groups: Groups) -> frozenset[int] | None:
-        """An answer's destinations: one of the node's groups, drawn from the message, or all."""
+    def audience(
+        self, node: int, message: Message, processes: int, groups: Groups
+    ) -> frozenset[int] | None:
+        """An answer's destinations: one of the node's groups, drawn for the message, or all."""
         own = own_groups(node, groups)
-        return own[draw_from(message) % len(own)] if own else None
+        return own[self.draw(node, message) % len(own)] if own else None
+
+    def draw(self, node: int, message: Message) -> int:
+        """A number drawn for what a node does with a message, the same in all runs."""
+        return 0
 
     def answers_per_message(self) -> int:
         """How many answers, direct and indirect, one message brings about at most."""
@@ -160,8 +164,3 @@ class Workload(Checked):
 def own_groups(node: int, groups: Groups) -> list[frozenset[int]]:
     """The groups that a node is a member of, in their order."""
     return [members for members in groups.values() if node in members]
-
-
-def draw_from(message: Message) -> int:
-    """A number drawn from a message's identity, so that all nodes agree on it."""
-    return crc32(struct.pack("!II", message.source, message.seq))

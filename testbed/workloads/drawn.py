@@ -1,6 +1,7 @@
 """Workloads drawn from the seed, each with the paper or the purpose that it comes from."""
 
 import random
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +13,11 @@ from typing_extensions import override
 from testbed.protocols import NS_PER_MS, Message
 from testbed.topologies import Groups
 from testbed.workloads import base
-from testbed.workloads.base import NO_GROUPS, Sending, Workload, draw_from
+from testbed.workloads.base import NO_GROUPS, Sending, Workload
+from testbed.workloads.lineage import LINEAGE_BYTES, Lineage, tree_of_answers
+
+NODE_BYTES = 2  # in a payload that says who answers
+NOBODY = 0xFFFF
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,37 +89,40 @@ class Reply(Steady, model="reply"):
     """Steady senders, and for each message some nodes that answer it as soon as they deliver it.
 
     Answers are answered in turn, ``depth`` times. Such long causal chains without a pause are what a
-    wrong protocol fails on. The first four bytes of the payload are the depth of a message.
+    wrong protocol fails on. A payload begins with the message's lineage.
     """
 
-    payload_bytes: Annotated[base.PayloadBytes, partial(base.at_least, least=4)] = 4
+    payload_bytes: Annotated[base.PayloadBytes, partial(base.at_least, least=LINEAGE_BYTES)] = 4
     answers: base.OneOrMore = 1
     depth: base.OneOrMore = 5
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        deepest = 1_000_000 if self.answers == 1 else 20
-        if self.depth > deepest or self.answers_per_message() > 1_000_000:
-            raise ValueError(
-                f"answers = {self.answers} and depth = {self.depth} make more than a million "
-                "answers to each message"
-            )
+        tree_of_answers(self.answers, self.depth)
+
+    @override
+    def payload(self, at: int, node: int) -> bytes:
+        return Lineage.unasked(at, node).payload(self.payload_bytes)
 
     @override
     def answer(self, node: int, message: Message, processes: int) -> bytes | None:
-        depth = int.from_bytes(message.payload[:4], "big")
-        if depth >= self.depth or node == message.source:
+        lineage = Lineage.of(message.payload)
+        if lineage.depth >= self.depth or node == message.source:
             return None
-        draw = draw_from(message)
-        # All nodes agree who answers: the others in turn, from one drawn by the message's identity.
-        turn = ((node - message.source - 1) % processes - draw) % (processes - 1)
+        # All nodes agree who answers: the others in turn, from one drawn for the message.
+        first = lineage.draw(message.source)
+        turn = ((node - message.source - 1) % processes - first) % (processes - 1)
         if turn >= self.answers:
             return None
-        return (depth + 1).to_bytes(4, "big") + bytes(self.payload_bytes - 4)
+        return lineage.answer(node).payload(self.payload_bytes)
+
+    @override
+    def draw(self, node: int, message: Message) -> int:
+        return Lineage.of(message.payload).answer(node).draw(node)
 
     @override
     def answers_per_message(self) -> int:
-        return sum(self.answers**level for level in range(1, self.depth + 1))
+        return tree_of_answers(self.answers, self.depth)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +132,10 @@ class RandomDestinations(Workload, model="random-destinations"):
     A message goes to one other process; with probability ``multicast_fraction`` to a uniformly drawn
     number of them, or to ``destinations_fraction`` of the processes if that is given; and with
     probability ``broadcast_fraction`` to all of them. The sender is never among the destinations.
+
+    With ``answers``, so many of a message's destinations answer it as soon as they deliver it, each to
+    processes drawn in the same way, and answers are answered in turn, ``depth`` times. A payload then
+    begins with the message's lineage and with who answers.
     """
 
     senders: base.ZeroOrMore = 0
@@ -133,9 +145,18 @@ class RandomDestinations(Workload, model="random-destinations"):
     multicast_fraction: float = 0.1
     broadcast_fraction: float = 0.0
     destinations_fraction: float | None = None
+    answers: base.ZeroOrMore = 0
+    depth: base.OneOrMore = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        tree_of_answers(self.answers, self.depth)
+        least = LINEAGE_BYTES + self.answers * NODE_BYTES
+        if self.answers and self.payload_bytes < least:
+            raise ValueError(
+                f"payload_bytes must be at least {least}, not {self.payload_bytes}: with answers = "
+                f"{self.answers} a payload says who answers"
+            )
         both = self.multicast_fraction + self.broadcast_fraction
         if not (self.multicast_fraction >= 0 and self.broadcast_fraction >= 0 and both <= 1):
             raise ValueError(
@@ -156,7 +177,6 @@ class RandomDestinations(Workload, model="random-destinations"):
             raise ValueError(
                 f"{self.model} draws destinations of its own, and [groups] gives others"
             )
-        payload = self.payload()
         senders = rng.sample(range(processes), self.senders or processes)
         # Independent Poisson processes are one Poisson process with a random sender for each event.
         rate = len(senders) / (self.mean_interval_ms * NS_PER_MS)
@@ -166,9 +186,46 @@ class RandomDestinations(Workload, model="random-destinations"):
             if at >= self.duration:
                 return
             node = rng.choice(senders)
-            chosen = rng.sample(range(processes - 1), self._size(processes, rng))
-            to = frozenset(p + (p >= node) for p in chosen)  # skips the sender
+            to = self._others(node, processes, rng)
+            payload = self._payload(Lineage.unasked(int(at), node), node, to)
             yield Sending(int(at), node, payload, to)
+
+    def _others(self, node: int, processes: int, rng: random.Random) -> frozenset[int]:
+        chosen = rng.sample(range(processes - 1), self._size(processes, rng))
+        return frozenset(p + (p >= node) for p in chosen)  # skips the sender
+
+    def _payload(self, lineage: Lineage, node: int, to: frozenset[int]) -> bytes:
+        """A payload that says who answers, if somebody does."""
+        if not self.answers:
+            return bytes(self.payload_bytes)
+        rng = random.Random(~lineage.draw(node))
+        chosen = rng.sample(sorted(to), min(len(to), self.answers))
+        named = [*chosen, *[NOBODY] * (self.answers - len(chosen))]
+        return lineage.payload(self.payload_bytes, struct.pack(f"!{self.answers}H", *named))
+
+    @override
+    def answer(self, node: int, message: Message, processes: int) -> bytes | None:
+        if not self.answers or (lineage := Lineage.of(message.payload)).depth >= self.depth:
+            return None
+        named = struct.unpack_from(f"!{self.answers}H", message.payload, LINEAGE_BYTES)
+        if node not in named:
+            return None
+        to = self._answered(node, lineage.answer(node), processes)
+        return self._payload(lineage.answer(node), node, to)
+
+    @override
+    def audience(
+        self, node: int, message: Message, processes: int, groups: Groups
+    ) -> frozenset[int] | None:
+        return self._answered(node, Lineage.of(message.payload).answer(node), processes)
+
+    def _answered(self, node: int, lineage: Lineage, processes: int) -> frozenset[int]:
+        """The destinations of a node's answer of this lineage."""
+        return self._others(node, processes, random.Random(lineage.draw(node)))
+
+    @override
+    def answers_per_message(self) -> int:
+        return tree_of_answers(self.answers, self.depth)
 
     def _size(self, processes: int, rng: random.Random) -> int:
         others = processes - 1

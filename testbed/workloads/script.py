@@ -22,6 +22,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Annotated, Required
+from zlib import crc32
 
 from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict, override
@@ -117,10 +118,16 @@ class Script(Workload, model="script"):
         return None if number is None else self._payload(number)
 
     @override
-    def audience(self, node: int, message: Message, groups: Groups) -> frozenset[int] | None:
+    def audience(
+        self, node: int, message: Message, processes: int, groups: Groups
+    ) -> frozenset[int] | None:
         for to in self._to(self._answers[node, _number(message)], groups):
             return to
-        return super().audience(node, message, groups)
+        return super().audience(node, message, processes, groups)
+
+    @override
+    def draw(self, node: int, message: Message) -> int:
+        return crc32(message.payload[:NUMBER_BYTES])
 
     @override
     def answers_per_message(self) -> int:

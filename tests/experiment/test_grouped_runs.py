@@ -51,6 +51,18 @@ def test_every_message_and_every_answer_goes_to_a_group_of_its_sender(
     assert any(event["t"] > 40e6 for event in sent)  # answers to answers
 
 
+def test_answers_are_the_same_whatever_the_order_of_deliveries(tmp_path: Path) -> None:
+    workload = {"model": "reply", "senders": 6, "interval_ms": 2, "duration_ms": 20, "depth": 4}
+    runs = [run(experiment(name, workload=workload), tmp_path) for name in TAKERS]
+    sent = [
+        sorted((e["node"], e["to"]) for e in events_of(done) if e["event"] == "send")
+        for done in runs
+    ]
+    assert all(one == sent[0] for one in sent)
+    orders = {tuple(e["node"] for e in events_of(d) if e["event"] == "send") for d in runs}
+    assert len(orders) > 1
+
+
 def test_a_sender_can_send_to_each_of_its_groups_at_once() -> None:
     workload = {"model": "steady", "senders": 6, "interval_ms": 10, "each_group": True}
     what = experiment(workload={**workload, "duration_ms": 10})

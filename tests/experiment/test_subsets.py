@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from testbed.errors import UserError
 from testbed.experiment import Experiment, Scenario
+from testbed.experiment.document import Transport
 from testbed.experiment.seeds import stream
 from testbed.protocols import PROTOCOLS
 from testbed.workloads import RandomDestinations, Sending
@@ -117,6 +118,8 @@ def test_fewer_senders_and_an_earlier_end() -> None:
         ({"broadcast_fraction": float("nan")}, "broadcast_fraction"),
         ({"destinations_fraction": 0.0}, "destinations_fraction"),
         ({"warm_up_messages": -1}, "warm_up_messages"),
+        ({"answers": 2, "payload_bytes": 7}, "payload_bytes must be at least 8, not 7"),
+        ({"answers": 2, "depth": 20, "payload_bytes": 8}, "more than a million"),
     ],
 )
 def test_values_out_of_range_are_named(keys: dict[str, Any], words: str) -> None:
@@ -134,6 +137,7 @@ def test_any_set_gets_its_messages_in_causal_order(data: st.DataObject, tmp_path
         nodes,
         mean_interval_ms=data.draw(st.sampled_from([0.2, 5.0, 100.0])),
         multicast_fraction=data.draw(st.sampled_from([0.0, 0.3, 1.0])),
+        **data.draw(st.sampled_from([{}, {"answers": 2, "depth": 2, "payload_bytes": 8}])),
     )
     workload = what.workload
     if data.draw(st.booleans()):
@@ -145,6 +149,26 @@ def test_any_set_gets_its_messages_in_causal_order(data: st.DataObject, tmp_path
     sent = {(e["source"], e["seq"], d) for e in events if e["event"] == "send" for d in e["to"]}
     delivered = [(e["source"], e["seq"], e["node"]) for e in events if e["event"] == "deliver"]
     assert sorted(delivered) == sorted(sent)
+
+
+def test_some_destinations_answer_to_sets_of_their_own_whatever_the_protocol(
+    tmp_path: Path,
+) -> None:
+    def sent(name: str, **keys: Any) -> list[tuple[int, list[int]]]:
+        """By whom and to whom each message was sent, in no order."""
+        what = experiment(name, GRAPH, 9, multicast_fraction=0.5, payload_bytes=10, **keys)
+        done = run(replace(what, seed=4), tmp_path)
+        assert done.verdict.ok
+        return sorted((e["node"], e["to"]) for e in events_of(done) if e["event"] == "send")
+
+    quick = {"mean_interval_ms": 0.5}
+    unasked = sent("rst", **quick)
+    found = [sent(name, answers=3, depth=2, **quick) for name in (*SUBSETS, "daisy")]
+    assert all(one == found[0] for one in found)
+    answers = Counter(map(str, found[0])) - Counter(map(str, unasked))
+    assert len(unasked) == 60
+    assert answers.total() == len(found[0]) - 60 > 120  # some sets have fewer than three
+    assert all(node not in to for node, to in found[0])
 
 
 @pytest.mark.parametrize("name", [n for n, p in PROTOCOLS.items() if not p.takes_subsets])
@@ -183,3 +207,14 @@ def test_the_overhead_is_given_as_per_cent_of_the_matrix(tmp_path: Path) -> None
     for key in ("copies", "control_entries", "control_destinations", "control_empty_entries"):
         assert ks[key] == found["ks-prime"][key]
     assert len({f["delay_ms_mean"] for f in found.values()}) == 1  # all wait no longer than needed
+
+
+def test_a_matrix_that_no_datagram_carries_is_refused_but_not_as_the_papers_count(
+    tmp_path: Path,
+) -> None:
+    star = {"model": "star"}
+    assert run(experiment("rst", star, 127, messages=1), tmp_path).verdict.ok
+    with pytest.raises(UserError, match=r"a message of 65,\d+ bytes; a datagram holds 65,507 at most"):
+        run(experiment("rst", star, 128, messages=1), tmp_path)
+    bare = replace(experiment("rst", star, 128, messages=1), transport=Transport(framing="bare"))
+    assert run(bare, tmp_path).verdict.ok

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from testbed.protocols import Message
 from testbed.workloads import WORKLOADS, Bursts, Poisson, Reply, Rounds, Sending, Steady, Workload
+from testbed.workloads.lineage import Lineage
 
 
 def sends(workload: Workload, processes: int = 16, seed: int = 1) -> list[Sending]:
@@ -63,19 +64,19 @@ def test_the_first_processes_send_so_much_a_round_each_at_a_phase_of_its_own(
 
 @given(
     source=st.integers(0, 8),
-    seq=st.integers(1, 1000),
+    drawn=st.integers(0, 4095),
     answers=st.integers(1, 12),
     depth=st.integers(0, 4),
 )
-def test_as_many_nodes_answer_as_should(source: int, seq: int, answers: int, depth: int) -> None:
+def test_as_many_nodes_answer_as_should(source: int, drawn: int, answers: int, depth: int) -> None:
     reply = Reply(answers=answers, depth=3, payload_bytes=9)
-    message = Message(source, seq, depth.to_bytes(4, "big") + bytes(5))
+    message = Message(source, 1, Lineage(depth, drawn).payload(9))
     found = {node: reply.answer(node, message, 9) for node in range(9)}
     answers_of = {node: payload for node, payload in found.items() if payload is not None}
     assert source not in answers_of
     assert len(answers_of) == (min(answers, 8) if depth < 3 else 0)
     for payload in answers_of.values():
-        assert (len(payload), int.from_bytes(payload[:4], "big")) == (9, depth + 1)
+        assert (len(payload), Lineage.of(payload).depth) == (9, depth + 1)
 
 
 def test_answers_are_counted_as_a_tree() -> None:
