@@ -104,7 +104,8 @@ class Trace(MemoryLog):
         )
         handed = self._handed[sender, node, id(message)]
         if handed and self._open is not None:
-            number = handed.popleft() if len(handed) > 1 else handed[0]
+            # one that was not received yet, if there is one: else a copy comes twice
+            number = next((n for n in handed if self.copies[n].got is None), handed[-1])
             self._open.copy = number
             if self.copies[number].got is None:
                 self.copies[number].got = len(self.steps)
@@ -177,8 +178,17 @@ class Trace(MemoryLog):
             return
         if event == "crash":
             self._states.pop(node, None)
+        elif event == "drop":
+            self._drop(node, **facts)
         does = DONE.get(event, f"notes {event} ({told})").format(**facts)
         self.fault(t, node, event, f"process {node} {does}")
+
+    def _drop(self, node: int, sender: int, count: int) -> None:
+        """The copy that has just arrived is not received; the same message may be sent again."""
+        for (source, receiver, _), handed in self._handed.items():
+            its = (source, receiver) == (sender, node) and handed
+            if its and self.copies[handed[-1]].count == count:
+                handed.pop()
 
     def to_json(self) -> dict[str, Any]:
         """Steps, copies and hops as plain data."""

@@ -214,7 +214,9 @@ def test_a_matrix_that_no_datagram_carries_is_refused_but_not_as_the_papers_coun
 ) -> None:
     star = {"model": "star"}
     assert run(experiment("rst", star, 127, messages=1), tmp_path).verdict.ok
-    with pytest.raises(UserError, match=r"a message of 65,\d+ bytes; a datagram holds 65,507 at most"):
+    with pytest.raises(
+        UserError, match=r"a message of 65,\d+ bytes; a datagram holds 65,507 at most"
+    ):
         run(experiment("rst", star, 128, messages=1), tmp_path)
     bare = replace(experiment("rst", star, 128, messages=1), transport=Transport(framing="bare"))
     assert run(bare, tmp_path).verdict.ok
