@@ -49,3 +49,6 @@ def main(paper: Reproduction) -> None:
         show(reproduced(paper, options), options.runs / paper.name)
     except UserError as error:
         sys.exit(f"reproduce: {error}")
+    except KeyboardInterrupt:
+        print("stopped; the same command goes on from here", file=sys.stderr)
+        sys.exit(130)

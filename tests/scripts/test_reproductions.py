@@ -3,11 +3,15 @@
 import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from scripts.reproductions import Claim, Finding, main, show_claims, verdict
+from scripts.reproductions.chapter import Cell, Chapter, Plot, Reproduction, Table
+from scripts.reproductions.claims import NO, YES, Judged
+from scripts.reproductions.command import main
+from scripts.reproductions.show import show
 from testbed.errors import UserError
 
 ROOT = Path(__file__).parents[2]
@@ -45,36 +49,51 @@ def test_every_script_explains_itself(module: str, command: str) -> None:
     assert result.stdout.startswith(f"usage: scripts/{command} [-h]")
 
 
-def test_a_verdict_is_one_answer_or_one_for_each_setting() -> None:
-    assert verdict(True) == verdict([True, True]) == "yes"
-    assert verdict(False) == verdict([False, False]) == "[bold]no[/]"
-    assert verdict([True, False, True]) == "[bold]2 of 3[/]"
-    assert verdict(None) == "unclear"
-
-
-def test_a_claim_whose_points_were_not_run_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
-    claims: list[Claim[dict[str, int]]] = [
-        Claim(("1", "it is small"), lambda found: Finding(f"{found['it']}", found["it"] < 10)),
-        Claim(("2", "it is large"), lambda found: Finding(f"{found['it']}", found["it"] > 10)),
-        Claim(("3", "other is small"), lambda found: Finding("", found["other"] < 10)),
-        Claim(("4", "its share is small"), lambda found: Finding("", 1 / found["none"] < 10)),
-    ]
-    show_claims(("section", "claim"), claims, {"it": 3, "none": 0})
-    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert lines == [
-        ["section", "claim", "measured"],
-        ["1", "it", "is", "small", "3", "yes"],
-        ["2", "it", "is", "large", "3", "no"],
-    ]
-
-
-def test_an_error_of_the_user_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def paper(reproduce: Callable[[Namespace], Chapter]) -> Reproduction:
     def add_options(parser: ArgumentParser) -> None:
         parser.add_argument("--size", type=int)
 
-    def reproduce(options: Namespace) -> None:
+    return Reproduction("paper", "A paper.", add_options, reproduce, lambda options: 0, (), ())
+
+
+def test_an_error_of_the_user_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def reproduce(options: Namespace) -> Chapter:
         raise UserError(f"{options.size} in {options.runs} on {options.master}")
 
     monkeypatch.setattr(sys, "argv", ["paper", "--size", "3", "--runs", "here"])
     with pytest.raises(SystemExit, match=r"^reproduce: 3 in here on local\[\*\]$"):
-        main("paper", "A paper.", add_options, reproduce)
+        main(paper(reproduce))
+
+
+def test_what_was_stopped_says_how_to_go_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def reproduce(options: Namespace) -> Chapter:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "argv", ["paper"])
+    with pytest.raises(SystemExit) as ended:
+        main(paper(reproduce))
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "stopped; the same command goes on from here\n"
+
+
+def test_a_chapter_is_shown_and_its_plots_are_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    claims = [Judged("§ 1", "[a] < b", "a, b", "any", "1 [2]", verdict) for verdict in (YES, NO)]
+    table = Table("t", "Sizes [ms]", ("n", "4"), [["all", Cell("1 ± 2")]], caption="In [ms].")
+    plots = [Plot("curve", "A curve.", b"<svg/>", b"png")]
+    chapter = Chapter("doe", "Doe", "", "", "two points", "1, 2", "", [table], plots, claims)
+    show(chapter, tmp_path)
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert lines[:5] == [
+        "two points; seeds 1, 2",
+        "Sizes [ms]",
+        "n        4",
+        "all  1 ± 2",
+        "In [ms].",
+    ]
+    assert lines[7].split() == ["§", "1", "[a]", "<", "b", "1", "[2]", "yes"]
+    assert lines[-2:] == ["2 claims; yes: 1, no: 1", f"plots: {tmp_path}"]
+    assert (tmp_path / "curve.svg").read_bytes() == b"<svg/>"
