@@ -17,6 +17,7 @@ from scripts.reproductions.command import text
 from scripts.reproductions.errata.cases import CASES, Case
 from scripts.reproductions.errata.diagram import diagram
 from scripts.reproductions.running import compute
+from testbed.check import Verdict
 from testbed.errors import UserError
 from testbed.progress import silent
 from testbed.run import run_experiment
@@ -50,10 +51,16 @@ def outcome(piece: tuple[str, str]) -> Outcome:
             for experiment in case.experiments()
         )
     return {
-        "printed": printed.verdict.headline,
-        "repaired": repaired.verdict.headline,
+        "printed": _said(printed.verdict),
+        "repaired": _said(repaired.verdict),
         "shown": case.is_shown(printed, repaired),
     }
+
+
+def _said(verdict: Verdict) -> str:
+    """The verdict, and what is wrong."""
+    _, _, wrong = verdict.headline.partition("; ")
+    return f"{verdict.verdict}: {wrong}" if wrong else verdict.verdict
 
 
 def reproduce(options: Namespace) -> Chapter:
@@ -92,17 +99,16 @@ def _summary(cases: list[Case], engines: list[str], found: Found) -> Table:
         [
             case.name,
             case.where,
-            case.shows,
             *("yes" if found[case.name, engine]["shown"] else NOT_SHOWN for engine in engines),
         ]
         for case in cases
     ]
     return Table(
         "shown",
-        "Invalid as printed, for this reason, and valid with the repair",
-        ("", "the paper", "as printed", *engines),
+        "Invalid as printed, for the reason that is given, and valid with the repair",
+        ("", "the paper", *engines),
         rows,
-        words=3 + len(engines),
+        words=2 + len(engines),
     )
 
 
@@ -125,11 +131,15 @@ def _erratum(case: Case, engines: list[str], found: Found) -> Erratum:
             f"testbed live {file}",
         ],
         Table(
-            f"outcome-{case.name}", "", ("engine", "as printed", "repaired"), rows, words=3,
+            f"outcome-{case.name}",
+            "What came of it",
+            ("engine", "as printed", "repaired"),
+            rows,
+            words=3,
             caption=f"The oracle: {case.shows}.",
         ),
         diagram(case),
-    )  # fmt: skip
+    )
 
 
 def work(options: Namespace) -> float:

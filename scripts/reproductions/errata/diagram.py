@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 RED = "#B00020"
 LINE, HEAD = 0.42, 0.55  # inches for a process, and for the rest of a panel
 TALLEST = 2.6  # inches for all processes
-NEAR_NS = 200_000  # within which two moments are one
+NEAR_NS = 30_000  # within which two moments are one
 SHORTEST, LONGEST = 0.8, 3.0  # steps between two moments; one is the usual
 TOLD = {"crash": "crashes", "join": "joins", "leave": "leaves"}
 APART = 0.045  # of the width, between two numbers on the axis
