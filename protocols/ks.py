@@ -21,10 +21,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
-from itertools import chain
 from operator import or_
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from typing_extensions import override
 
 from .base import Count, Deliver, Effects, Figure, Place, Sample, Send
@@ -33,7 +34,9 @@ from .rst import OVERHEAD
 from .wire import Message, MessageId, WireError, of_kind
 
 Dests = int  # a set of processes: process d is bit d
-Entries = dict[int, Dests]  # of one sender: the Dests of each clock, the newest last
+Entries = dict[int, Dests]  # of one sender: the Dests of each clock
+Clocks = NDArray[np.int64]  # of each process
+NOTHING: Entries = {}
 
 
 def to_dests(processes: Iterable[int]) -> Dests:
@@ -59,96 +62,88 @@ class Size(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class KSLog:
-    """What may be undelivered where: each sender's newest entry, and its older ones with Dests.
+    """What may be undelivered where: the clock of each sender's newest message, and what has Dests.
 
-    A log is immutable, so that logs may share their parts.
+    A log is immutable, so that logs may share their parts. Most entries have no Dests: they are their
+    sender's newest, and only its clock is kept of them.
     """
 
-    newest: list[int]  # the clock, 0 if no message of that sender is known
-    dests: list[Dests]
-    older: dict[int, Entries]  # of the senders that have any
+    newest: Clocks  # 0 if no message of that sender is known
+    left: dict[int, Entries]  # of the senders that have any, without those that have no Dests
     _size: Size | None = None  # if it has been counted
 
     @property
     def size(self) -> Size:
         """How much is in it."""
         if self._size is None:
-            unknown = self.newest.count(0)
-            older = list(chain.from_iterable(map(dict.values, self.older.values())))
-            destinations = sum(map(int.bit_count, chain(self.dests, older)))
-            self._size = Size(
-                entries=len(self.newest) - unknown + len(older),
-                destinations=destinations,
-                empty=self.dests.count(0) - unknown,
-            )
+            known, newest = int(np.count_nonzero(self.newest)), self.newest.item
+            more = destinations = full = 0
+            for s, entries in self.left.items():
+                destinations += sum(map(int.bit_count, entries.values()))
+                full += newest(s) in entries
+                more += len(entries)
+            self._size = Size(known - full + more, destinations, known - full)
         return self._size
-
-    def of(self, sender: int) -> Entries:
-        """All entries of one sender, the newest last."""
-        return {**self.older.get(sender, {}), self.newest[sender]: self.dests[sender]}
 
     def __iter__(self) -> Iterator[tuple[int, int, Dests]]:
         """All entries as (sender, clock, Dests), in order."""
-        for s, newest in enumerate(self.newest):
+        for s, newest in enumerate(self.newest.tolist()):
             if newest:
-                yield from ((s, t, dests) for t, dests in sorted(self.of(s).items()))
+                entries = {newest: 0} | self.left.get(s, {})
+                yield from ((s, t, dests) for t, dests in sorted(entries.items()))
 
     def about(self, dests: Dests) -> list[tuple[int, int, Dests]]:
         """The entries with any of these destinations, as (sender, clock, those destinations)."""
-        found = [(s, self.newest[s], d & dests) for s, d in enumerate(self.dests) if d & dests]
-        for s, entries in self.older.items():
-            found += [(s, t, d & dests) for t, d in entries.items() if d & dests]
-        return found
+        every = self.left.items()
+        return [(s, t, d & dests) for s, of in every for t, d in of.items() if d & dests]
 
     def without(self, gone: Dests) -> KSLog:
         """The log from which these destinations are removed; then PURGE."""
-        left = ~gone
-        older = {s: {t: d & left for t, d in e.items() if d & left} for s, e in self.older.items()}
-        older = {s: entries for s, entries in older.items() if entries}
-        return KSLog(self.newest, [d & left for d in self.dests], older)
+        stay, left = ~gone, {}
+        for s, entries in self.left.items():
+            if kept := {t: d & stay for t, d in entries.items() if d & stay}:
+                left[s] = kept
+        return KSLog(self.newest, left)
 
     def restored(self, due: list[MessageId], d: int) -> KSLog:
         """The log with d among the destinations of these messages again."""
-        dests, older = self.dests.copy(), self.older.copy()
+        left, newest = self.left.copy(), self.newest.item
         entries, destinations, empty = self.size
         for s, t in due:
-            if t == self.newest[s]:
-                empty -= not dests[s]
-                dests[s] |= 1 << d
-            else:
-                of = older.get(s, {})
-                entries += t not in of
-                older[s] = {**of, t: of.get(t, 0) | 1 << d}
-        return KSLog(self.newest, dests, older, Size(entries, destinations + len(due), empty))
+            of = left.get(s, {})
+            if t not in of:
+                is_newest = t == newest(s)
+                empty -= is_newest
+                entries += not is_newest
+            left[s] = {**of, t: of.get(t, 0) | 1 << d}
+        return KSLog(self.newest, left, Size(entries, destinations + len(due), empty))
 
     def noting(self, sender: int, clock: int, dests: Dests) -> KSLog:
         """The log with one more message, newer than all others of its sender."""
-        newest, of_newest, older = self.newest.copy(), self.dests.copy(), self.older
-        if of_newest[sender]:
-            older = {**older, sender: self.of(sender)}
-        newest[sender], of_newest[sender] = clock, dests
-        return KSLog(newest, of_newest, older)
+        newest, left = self.newest.copy(), self.left
+        newest[sender] = clock
+        if dests:
+            left = {**left, sender: {**left.get(sender, {}), clock: dests}}
+        return KSLog(newest, left)
 
     def merged(self, other: KSLog, about: Dests) -> KSLog:
         """What neither log has forgotten about these destinations; then PURGE."""
-        ours, theirs = self.newest, other.newest
-        newest = [t if t > u else u for t, u in zip(ours, theirs, strict=True)]
-        columns = zip(ours, theirs, self.dests, other.dests, strict=True)
-        dests = [d if t > u else e & about if u > t else d & e for t, u, d, e in columns]
-        older = {}
-        for s in self.older.keys() | other.older.keys():
-            newer, known = (self, other) if ours[s] >= theirs[s] else (other, self)
-            entries = newer.older.get(s, {}).items()
-            if left := {t: d for t, e in entries if (d := e & about & known.recall(s, t))}:
-                older[s] = left
-        return KSLog(newest, dests, older)
-
-    def recall(self, sender: int, clock: int) -> Dests:
-        """Where a message may be undelivered: anywhere if unknown, nowhere if forgotten."""
-        newest = self.newest[sender]
-        if clock >= newest:
-            return self.dests[sender] if clock == newest else -1
-        return self.older.get(sender, {}).get(clock, 0)
+        mine, theirs = self.left, other.left
+        our_newest, their_newest = self.newest.item, other.newest.item
+        left = {}
+        for s in mine.keys() | theirs.keys():
+            ours, others = mine.get(s, NOTHING), theirs.get(s, NOTHING)
+            known, kept = their_newest(s), {}
+            for t, d in ours.items():  # what the other forgot is done with
+                if kept_of := d if t > known else d & others.get(t, 0):
+                    kept[t] = kept_of
+            known = our_newest(s)
+            for t, d in others.items():
+                if t > known and d & about:
+                    kept[t] = d & about
+            if kept:
+                left[s] = kept
+        return KSLog(np.maximum(self.newest, other.newest), left)
 
 
 @of_kind(1)
@@ -218,17 +213,16 @@ def _decode_dests(integers: Iterator[int], number: int, processes: int) -> Dests
 
 def checked(of: list[Entries]) -> KSLog:
     """A log from entries that came from the network; WireError if no process can have such a log."""
-    newest, of_newest, older = [], [], {}
+    newest, left = np.zeros(len(of), np.int64), {}
     for s, entries in enumerate(of):
         *earlier, (clock, dests) = sorted(entries.items()) or [(0, 0)]
         every = [1 << s, dests, *(d for _, d in earlier)]
         if 0 in entries or sum(every) != reduce(or_, every) or not all(d for _, d in earlier):
             raise WireError(f"entries of sender {s} that cannot be in one log")
-        newest.append(clock)
-        of_newest.append(dests)
-        if earlier:
-            older[s] = dict(earlier)
-    return KSLog(newest, of_newest, older)
+        newest[s] = clock
+        if kept := {t: d for t, d in entries.items() if d}:
+            left[s] = kept
+    return KSLog(newest, left)
 
 
 class KS(HoldBack):
@@ -251,7 +245,7 @@ class KS(HoldBack):
         self.others = to_dests(place.others)
         self.clock = place.base
         self.SR = self.last = [0] * place.processes
-        self.LOG = KSLog([0] * place.processes, [0] * place.processes, {})
+        self.LOG = KSLog(np.zeros(place.processes, np.int64), {})
 
     def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
         """SEND: a copy with its own log to each destination; then log the message."""

@@ -3,6 +3,8 @@
 from collections.abc import Hashable
 from typing import Any, ClassVar
 
+import numpy as np
+
 from testbed.explore import CounterExample, explore
 from testbed.protocols import (
     KS,
@@ -106,8 +108,9 @@ class Amnesiac(KS):
     """Takes what is new to its log for something that it has forgotten."""
 
     def learn(self, message: KSMessage) -> None:
-        n = self.place.processes
-        self.LOG = KSLog([message.seq * (s == message.source) for s in range(n)], [0] * n, {})
+        newest = np.zeros(self.place.processes, np.int64)
+        newest[message.source] = message.seq
+        self.LOG = KSLog(newest, {})
 
 
 class Hasty(KS):
@@ -123,7 +126,9 @@ class NewestOnly(KS):
 
     def learn(self, message: KSMessage) -> None:
         super().learn(message)
-        self.LOG = KSLog(self.LOG.newest, self.LOG.dests, {})
+        newest = self.LOG.newest.tolist()
+        entries = {s: {newest[s]: of.get(newest[s], 0)} for s, of in self.LOG.left.items()}
+        self.LOG = KSLog(self.LOG.newest, {s: of for s, of in entries.items() if any(of.values())})
 
 
 class Grouped(RST):

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 from typing_extensions import override
 
@@ -166,13 +167,13 @@ def logs(draw: st.DrawFn, processes: int) -> KSLog:
 
 def make_log(processes: int, entries: dict[MessageId, int]) -> KSLog:
     """The log with these entries."""
-    newest, dests = [0] * processes, [0] * processes
-    older: defaultdict[int, dict[int, int]] = defaultdict(dict)
-    for s, t in sorted(entries):
-        if newest[s] and dests[s]:
-            older[s][newest[s]] = dests[s]
-        newest[s], dests[s] = t, entries[MessageId(s, t)]
-    return KSLog(newest, dests, dict(older))
+    newest = np.zeros(processes, np.int64)
+    left: defaultdict[int, dict[int, int]] = defaultdict(dict)
+    for (s, t), dests in sorted(entries.items()):
+        newest[s] = t
+        if dests:
+            left[s][t] = dests
+    return KSLog(newest, dict(left))
 
 
 def known(log: KSLog) -> KnownLog:
