@@ -76,6 +76,7 @@ def add_options(parser: ArgumentParser) -> None:
     add("--figures", type=int, nargs="+", default=every, choices=every, metavar="N")
     add("--by-events", type=int, nargs="*", default=every, choices=every, metavar="N",
         help="figures that are run without turns too, event by event; default: all")  # fmt: skip
+    add("--sizes", type=int, nargs="+", metavar="N", help="numbers of processes in Fig. 3")
     add("--few", action="store_true", help="a few points of each curve")
     add("--messages", type=int, default=30_000, help="of a run, a sixth of them as warm-up")
     add("--seeds", type=int, default=10, help="runs of each point, at least 2; the paper has 10")
@@ -85,7 +86,7 @@ def plan(options: Namespace) -> dict[Point, list[Experiment]]:
     """The runs of every point."""
     return {
         point: [experiment(point, s, options.messages) for s in range(1, options.seeds + 1)]
-        for point in points(options.figures, options.by_events, options.few)
+        for point in points(options.figures, options.by_events, options.few, options.sizes)
     }
 
 
@@ -96,6 +97,7 @@ def reproduce(options: Namespace) -> Chapter:
     numbers = sorted(set(options.figures))
     verdicts = {name: judged(CLAIMS, Curves(found, how)) for name, how in READINGS.items()}
     few = " --few" if options.few else ""
+    few += f" --sizes {' '.join(map(str, sorted(set(options.sizes))))}" if options.sizes else ""
     return Chapter(
         name="chandra",
         title="Chandra, Gambhire & Kshemkalyani 2004: KS and KS' against RST",

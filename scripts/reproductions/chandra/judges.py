@@ -192,6 +192,8 @@ def closer_when_large(found: Curves) -> Finding:
     answers, words = {}, []
     for s in ALL:
         ks, prime = found(3, s), found(3, s, KS_PRIME)
+        if len(ks) < 2:
+            raise CannotJudgeError("only one n was run")
         few, many = (tuple(map(abs, less(ks[n], prime[n]))) for n in (min(ks), max(ks)))
         answers[f"S{s}"] = Interval.of(less(few, many)).above(0)
         words.append(f"{fmean(few):.2g} → {fmean(many):.2g}")

@@ -106,8 +106,13 @@ class Point(NamedTuple):
     x: float
 
 
-def points(figures: list[int], by_events: list[int], few: bool) -> list[Point]:
-    """All points of these figures with turns; those of some by events too, and a few by rounds."""
+def points(
+    figures: list[int], by_events: list[int], few: bool, sizes: list[int] | None = None
+) -> list[Point]:
+    """All points of these figures with turns; those of some by events too, and a few by rounds.
+
+    Fig. 3 has these sizes, if they are given.
+    """
     found = []
     for number in sorted(set(figures)):
         clocks = (TURNS, EVENTS, ROUNDS) if number in by_events else (TURNS, ROUNDS)
@@ -115,6 +120,8 @@ def points(figures: list[int], by_events: list[int], few: bool) -> list[Point]:
             for setting in ALL:
                 values = FIGURES[number].values[setting - 1]
                 chosen = values.few if few else values.all
+                if number == 3 and sizes:
+                    chosen = tuple(float(n) for n in sorted(set(sizes)))
                 if clock == ROUNDS:
                     chosen = tuple(x for x in chosen if x in BY_ROUNDS.get(number, ()))
                 found += [Point(clock, number, setting, x) for x in chosen]
