@@ -15,7 +15,7 @@ from scripts.reproductions.show import show
 from testbed.errors import UserError
 
 ROOT = Path(__file__).parents[2]
-REPRODUCTIONS = ["all", "baldoni", "chandra", "friedman", "gidenstam", "mostefaoui"]
+REPRODUCTIONS = ["all", "baldoni", "chandra", "errata", "friedman", "gidenstam", "mostefaoui"]
 BENCHMARKS = [
     *("diagram", "digest", "emulation", "fuzz", "grading", "ks", "page", "simulator", "sweep")
 ]
