@@ -60,8 +60,10 @@ def run(
 
 
 def took(path: Path) -> float:
-    """How many seconds a run took."""
+    """How many seconds of a processor a run took; if it was emulated, how long it lasted."""
     manifest = RunDirectory(path).manifest
+    if manifest["engine"] == "simulate" and "processor_s" in manifest:
+        return float(manifest["processor_s"])
     begun, ended = (datetime.fromisoformat(manifest[key]) for key in ("started", "ended"))
     return (ended - begun).total_seconds()
 

@@ -29,6 +29,7 @@ from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from time import process_time
 from types import TracebackType
 from typing import IO, Any, Self
 from zlib import crc32
@@ -56,6 +57,7 @@ class RunDirectory(AbstractContextManager["RunDirectory"]):
     def __init__(self, path: Path) -> None:
         self.path = path
         self._living: IO[str] | None = None  # locked by the process that writes the run
+        self._processor = process_time()
 
     @classmethod
     def create(cls, runs: Path, experiment: str, label: str, **manifest: Any) -> Self:
@@ -96,6 +98,7 @@ class RunDirectory(AbstractContextManager["RunDirectory"]):
             self.manifest["status"] = "failed"
             self.manifest["error"] = f"{kind.__name__}: {error}"
         self.manifest["ended"] = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self.manifest["processor_s"] = round(process_time() - self._processor, 3)
         self.write_manifest()
         if self._living is not None:
             (self.path / LIVING).unlink(missing_ok=True)

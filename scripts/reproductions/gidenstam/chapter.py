@@ -336,6 +336,6 @@ GIDENSTAM = Reproduction(
     add_options,
     reproduce,
     work,
-    quick=("--sizes", "10", "25", "50", "--seeds", "3", "--rounds", "10"),
+    quick=("--sizes", "25", "40", "60", "--seeds", "3", "--rounds", "10"),
     paper=("--seeds", "10", "--rounds", "50"),
 )
