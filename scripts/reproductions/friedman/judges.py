@@ -13,6 +13,7 @@ from scripts.reproductions.claims import Answer, CannotJudgeError, Finding, judg
 from scripts.reproductions.friedman.crashes import Case, Survived
 from scripts.reproductions.friedman.points import (
     DATA,
+    KEYS,
     NETWORK,
     OVERLAY,
     Found,
@@ -37,7 +38,11 @@ class Results(NamedTuple):
     def __call__(self, key: str, protocol: str, n: int, data: int) -> Seeds:
         """A figure of a point of the paper's figures; ``timestamp`` is the one looked at."""
         its = self.timestamp if protocol == "timestamp" else protocol
-        return self.found[Point(its, n, data, self.scale.duration_ms)][key]
+        return self.at(Point(its, n, data, self.scale.duration_ms), key)
+
+    def at(self, point: Point, key: str) -> Seeds:
+        """A figure of any point, as claims call it."""
+        return self.found[point][KEYS.get(key, key)]
 
 
 def each_size(results: Results, of: Callable[[int], tuple[str, Answer]]) -> Finding:
@@ -161,7 +166,7 @@ def grows(results: Results, key: str, data: int) -> Finding:
 def grows_when_carried(results: Results, key: str) -> Finding:
     """The same under a load that does not saturate the links."""
     points = {point.nodes: point for point in results.scale.carried()}
-    return _grows(results, lambda n: results.found[points[n]][key])
+    return _grows(results, lambda n: results.at(points[n], key))
 
 
 def _grows(results: Results, of: Callable[[int], Seeds]) -> Finding:

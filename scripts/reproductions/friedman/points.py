@@ -35,6 +35,17 @@ FIGURES = (
     *("network_load_bytes_mean", "link_queue_bytes_max"),
 )
 
+KEYS = {  # what claims call the figures of runs
+    "mean delay": "delay_ms_mean",
+    "longest delay": "delay_ms_max",
+    "mean queue": "delivery_queue_mean",
+    "longest queue": "delivery_queue_max",
+    "mean load in bytes": "network_load_bytes_mean",
+    "mean load in packets": "network_load_mean",
+    "longest link queue in bytes": "link_queue_bytes_max",
+    "longest link queue in packets": "link_queue_max",
+}
+
 
 class Point(NamedTuple):
     """What is run; a topology of its own for each seed, the same for all protocols."""

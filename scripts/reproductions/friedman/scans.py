@@ -17,7 +17,7 @@ def less_however_long(results: Results, key: str) -> Finding:
     answers, words = {}, []
     small = results.scale.sizes[0]
     for ms in results.scale.durations:
-        one, other = (results.found[Point(p, small, 0, ms)][key] for p in (OVERLAY, NETWORK))
+        one, other = (results.at(Point(p, small, 0, ms), key) for p in (OVERLAY, NETWORK))
         words.append(f"{fmean(one):,.3g} : {fmean(other):,.3g}")
         answers[f"{ms:g} ms"] = Interval.of(minus(other, one)).above(0)
     return Finding.of_each("; ".join(words), answers)
@@ -33,7 +33,7 @@ def grows_however_long(results: Results, key: str) -> Finding:
     answers, words = {}, []
     sizes = sorted({point.nodes for point in results.scale.scanned()})
     for ms in results.scale.durations:
-        first, last = (results.found[Point(NETWORK, n, 0, ms)][key] for n in (sizes[0], sizes[-1]))
+        first, last = (results.at(Point(NETWORK, n, 0, ms), key) for n in (sizes[0], sizes[-1]))
         if any((*first, *last)):
             words.append(f"{shown(first)} → {shown(last)}")
             answers[f"{ms:g} ms"] = Interval.of(minus(last, first)).above(0)
@@ -51,7 +51,7 @@ def whatever_edges(results: Results, key: str, data: int, sign: str) -> Finding:
     words = []
     for p in results.scale.probabilities:
         points = [o for o in results.scale.edges() if (o.probability, o.data) == (p, data)]
-        values = {point.protocol: results.found[point][key] for point in points}
+        values = {point.protocol: results.at(point, key) for point in points}
         one, other = values[OVERLAY], values[NETWORK]
         ahead = minus(other, one) if sign == "<" else minus(one, other)
         words.append(f"{fmean(one):,.3g} : {fmean(other):,.3g}")
