@@ -62,7 +62,8 @@ def table(key: str, label: str, found: Found, scale: Scale) -> Table:
         for protocol in PROTOCOLS
     ]
     heads = ("nodes", "data", *map(str, scale.sizes))
-    return Table(key.replace("_", "-"), f"{label[0].upper()}{label[1:]}, over nodes and bytes of data", heads, rows, words=2)
+    title = f"{label[0].upper()}{label[1:]}, over nodes and bytes of data"
+    return Table(key.replace("_", "-"), title, heads, rows, words=2)
 
 
 def _at(
