@@ -12,8 +12,8 @@ from zlib import crc32
 
 LINEAGE_BYTES = 4
 DRAWN_BITS = 12  # of the 32; the rest is the depth
-DEEPEST = 1_000_000
 MOST_ANSWERS = 1_000_000  # direct and indirect, to one message
+DEEPEST_TREE = 20  # two answers to each message make more than that
 
 
 class Lineage(NamedTuple):
@@ -48,9 +48,11 @@ class Lineage(NamedTuple):
 
 def tree_of_answers(answers: int, depth: int) -> int:
     """How many answers, direct and indirect, one message brings about; too many are refused."""
-    deepest = DEEPEST if answers == 1 else 20
-    count = depth * answers if answers < 2 else answers * (answers**depth - 1) // (answers - 1)
-    if answers and (depth > deepest or count > MOST_ANSWERS):
+    if answers < 2:
+        count = depth * answers
+    else:
+        count = sum(answers**level for level in range(1, min(depth, DEEPEST_TREE) + 1))
+    if count > MOST_ANSWERS or (answers > 1 and depth > DEEPEST_TREE):
         raise ValueError(
             f"answers = {answers} and depth = {depth} make more than a million "
             "answers to each message"

@@ -38,6 +38,7 @@ DEEP = "a = " + "[" * 100_000 + "]" * 100_000
         ),
         ({"workload": {"model": "reply", "depth": 10**9}}, "more than a million answers"),
         ({"workload": {"model": "reply", "answers": 2, "depth": 10**6}}, "more than a million"),
+        ({"workload": {"model": "reply", "answers": 2, "depth": 10**9}}, "more than a million"),
         ({"links": {"delay_ms": 5e12}}, "links.delay_ms"),
         ({"links": {"delay_ms": [0.0, float("nan")]}}, "links.delay_ms = nan"),
         ({"fault": [{"kind": "loss", "rate": 0.1, "for_ms": float("nan")}]}, "fault.for_ms = nan"),
