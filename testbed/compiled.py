@@ -18,15 +18,20 @@ from types import ModuleType
 
 GROUP = "testbed_compiled"
 _SIMULATOR = "testbed.engines.simulate"
-MODULES = tuple(
-    f"{_SIMULATOR}.{name}" for name in ("channels", "heap", "links", "network", "packed_heap")
+MODULES = (
+    *(f"{_SIMULATOR}.{name}" for name in ("channels", "heap", "links", "network", "packed_heap")),
+    "testbed.node.meter",
+    "testbed.node.node",
+    "testbed.plugins.calls",
 )
 # What these import of the testbed: where its types change, they must be compiled again.
 USED = (
     "testbed.compiled",
     "testbed.faults.kinds",
-    "testbed.node.meter",
-    "testbed.node.node",
+    "testbed.node.effects",
+    "testbed.node.environment",
+    "testbed.node.log",
+    "testbed.node.trouble",
     "testbed.packets.framing",
     "testbed.protocols.base",
     "testbed.protocols.wire",

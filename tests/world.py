@@ -21,8 +21,8 @@ from typing_extensions import override
 
 from testbed.check import Verdict, check_events, memory
 from testbed.node import Node
+from testbed.node.environment import Application, Runtime
 from testbed.node.meter import Meter, Sent
-from testbed.node.node import Application, Runtime
 from testbed.protocols import Message, MessageId, Place, Protocol
 from testbed.topologies import Groups
 
@@ -299,7 +299,7 @@ class World(Runtime, Application, Generic[P]):
     @override
     def unicast(self, sender: int, peers: tuple[int, ...], message: Message) -> None:
         assert sender not in peers, f"{sender} sends {message} to itself"
-        self.sent[type(message)].add(len(peers), 1, message)
+        self.sent[type(message)].add(len(peers), 1, message.size, message)
         data = self.codec.encode(message) if self.codec else b""
         assert not self.codec or len(data) == message.size
         for peer in peers:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, cast
 
@@ -102,22 +101,30 @@ def scenario(way: str, seed: int) -> Scenario:
     )
 
 
-@dataclass(slots=True, eq=False)
-class Mortal(Node):
-    """A node that may crash while it handles an event: nothing of the rest is done."""
+class Mortal(Daisy):
+    """A process that may crash while it handles an event: nothing of the rest is done."""
+
+    run: CrashRun
 
     @property
     def _dead(self) -> bool:
-        return self.id in cast(CrashRun, self.runtime).dead
+        return self.me in self.run.dead
 
     @override
-    def _multicast(self, payload: bytes, now: int, to: frozenset[int] | None) -> None:
-        if not self._dead:
-            Node._multicast(self, payload, now, to)
+    def busy(self) -> bool:
+        return self._dead or super().busy()
 
     @override
-    def _perform(self, effects: Effects, now: int) -> None:
-        Node._perform(self, self._until_dead(effects), now)
+    def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
+        return self._until_dead(super().multicast(payload, destinations, now))
+
+    @override
+    def receive(self, message: Message, sender: int, now: int) -> Effects:
+        return self._until_dead(super().receive(message, sender, now))
+
+    @override
+    def timeout(self, timer: Hashable, now: int) -> Effects:
+        return self._until_dead(super().timeout(timer, now))
 
     def _until_dead(self, effects: Effects) -> Effects:
         for effect in effects:
@@ -144,8 +151,9 @@ class CrashRun(Simulation):
 
     @override
     def node(self, me: int, incarnation: int = 0) -> Node:
-        process = self.scenario.process(me, incarnation)
-        return Mortal(process, self.scenario.experiment.workload, self, self.memory, self.meter)
+        process = cast(Mortal, self.scenario.process(me, incarnation))
+        process.__class__, process.run = Mortal, self
+        return Node(process, self.scenario.experiment.workload, self, self.memory, self.meter)
 
     def unicast(self, sender: int, peers: tuple[int, ...], message: Message) -> None:
         """A copy to each, of which any may be the sender's last."""

@@ -9,9 +9,10 @@ from typing_extensions import override
 
 from testbed.node.blame import fault
 from testbed.node.effects import MisuseError
+from testbed.node.environment import Application, Runtime
 from testbed.node.log import Log
 from testbed.node.meter import Meter
-from testbed.node.node import Application, Node, Runtime, check
+from testbed.node.node import Node, check
 from testbed.plugins.blame import FAILURES, words
 from testbed.protocols import Message, MessageId, Protocol
 from testbed.topologies import Groups

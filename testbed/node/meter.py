@@ -65,7 +65,18 @@ class Meter:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, for another process."""
-        return {**vars(self), "delays": self.delays.tolist()}
+        return {
+            "multicasts": self.multicasts,
+            "deliveries": self.deliveries,
+            "delays": self.delays.tolist(),
+            "queue_longest": self.queue_longest,
+            "queued": self.queued,
+            "queue_time": self.queue_time,
+            "discarded": self.discarded,
+            "counted": self.counted,
+            "sampled": self.sampled,
+            "load": self.load,
+        }
 
     @classmethod
     def merged(cls, parts: Iterable[dict[str, Any]]) -> Self:
@@ -99,11 +110,11 @@ class Sent:
     control_bytes: int = 0
     channel_bytes: int = 0  # of the control information, the reliable channel's
 
-    def add(self, receivers: int, fragments: int, message: Message) -> None:
-        """Count a message that was sent to this number of receivers."""
+    def add(self, receivers: int, fragments: int, size: int, message: Message) -> None:
+        """Count a message of this size that was sent to this number of receivers."""
         self.copies += receivers
         self.messages += fragments * receivers
-        self.bytes += message.size * receivers
+        self.bytes += size * receivers
         self.control_bytes += message.control_size * receivers
         self.channel_bytes += message.channel_size * receivers
 

@@ -6,23 +6,22 @@ clock; that of the process itself may run faster or slower (``rates``).
 """
 
 from collections import deque
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from itertools import chain, islice
 from math import ceil
 from typing import Any
-from typing import Protocol as Interface
 
 from testbed.node.effects import EndlessError, MisuseError, misuse
+from testbed.node.environment import Application, Runtime
 from testbed.node.log import Log
 from testbed.node.meter import Meter
-from testbed.plugins.limits import limited
+from testbed.node.trouble import trouble
+from testbed.plugins.calls import calls
 from testbed.protocols import (
     CancelTimer,
     Count,
     Deliver,
     Discard,
-    Effects,
     Hold,
     Instant,
     Message,
@@ -40,160 +39,162 @@ _CARRIERS = (Send, Multicast, Deliver)
 MOST_EFFECTS = 100_000  # of one call: a protocol that yields more goes on for ever
 
 
-class Runtime(Interface):
-    """What an engine does for a node: it carries messages and keeps timers."""
-
-    def unicast(self, sender: int, peers: tuple[int, ...], message: Message) -> None:
-        """Take a copy of a message to each of these processes."""
-
-    def multicast(self, sender: int, peers: tuple[int, ...], message: Message) -> None:
-        """Take one copy of a message to all of these processes."""
-
-    def set_timer(self, node: "Node", timer: Hashable, delay: int) -> None:
-        """Call the node's ``timeout`` after a while."""
-
-    def cancel_timer(self, node: "Node", timer: Hashable) -> None:
-        """Do not call it."""
-
-
-class Application(Interface):
-    """What the application above a node does with its deliveries."""
-
-    def answer(self, node: int, message: Message, processes: int) -> bytes | None:
-        """The payload that a node multicasts at once, having delivered this message."""
-
-    def audience(
-        self, node: int, message: Message, processes: int, groups: Groups
-    ) -> frozenset[int] | None:
-        """The destinations of that answer, or None for all."""
-
-    @property
-    def waits(self) -> bool:
-        """Whether what cannot be sent at once is sent later; otherwise it is never made."""
-        return True
-
-
-@dataclass(slots=True, eq=False)
 class Node:
     """Drives one protocol instance."""
 
-    protocol: Protocol
-    workload: Application
-    runtime: Runtime
-    log: Log
-    meter: Meter
-    groups: Groups = field(default_factory=dict)
-    rates: Mapping[int, float] = field(default_factory=dict)  # by process, of clocks that drift
-    inspect: Callable[["Node", Any], None] | None = None  # called with every effect beforehand
-    rate: float = field(init=False)
-    id: int = field(init=False)
-    processes: int = field(init=False)
-    multicasts: int = field(init=False)
-    held: set[MessageId] = field(default_factory=set)
-    backlog: deque[tuple[bytes, frozenset[int] | None]] = field(default_factory=deque)
-
-    def __post_init__(self) -> None:
-        place = self.protocol.place
-        self.id, self.processes, self.multicasts = place.me, place.processes, place.base
+    def __init__(
+        self,
+        protocol: Protocol,
+        workload: Application,
+        runtime: Runtime,
+        log: Log,
+        meter: Meter,
+        groups: Groups | None = None,
+        rates: Mapping[int, float] | None = None,
+        inspect: Callable[["Node", Any], None] | None = None,
+    ) -> None:
+        place = protocol.place
+        self.protocol = protocol
+        self.workload = workload
+        self.runtime = runtime
+        self.log = log
+        self.meter = meter
+        self.groups: Groups = groups or {}
+        self.rates: Mapping[int, float] = rates or {}  # by process, of clocks that drift
+        self.inspect = inspect  # called with every effect beforehand
         self.rate = self.rates.get(place.me, 1.0)
+        self.id, self.processes, self.multicasts = place.me, place.processes, place.base
+        self.held: set[MessageId] = set()
+        self.backlog: deque[tuple[bytes, frozenset[int] | None]] = deque()
 
     def clock(self, now: int) -> int:
         """What the clock of the process shows."""
         return now if self.rate == 1 else int(now * self.rate)
 
-    @limited
     def multicast(self, payload: bytes, now: int, to: frozenset[int] | None = None) -> None:
         """The application sends to these processes, or to all; it waits while its channel is full."""
-        if not self.backlog and not self.protocol.busy():
-            self._multicast(payload, now, to)
-        elif self.workload.waits:
-            self.backlog.append((payload, to))
-        else:
-            self.meter.counted["not_sent"] += 1
+        calls.begin()
+        try:
+            if not self.backlog and not self.protocol.busy():
+                self._multicast(payload, now, to)
+            elif self.workload.waits:
+                self.backlog.append((payload, to))
+            else:
+                self.meter.counted["not_sent"] += 1
+        finally:
+            calls.end()
 
     def _multicast(self, payload: bytes, now: int, to: frozenset[int] | None) -> None:
         self.multicasts += 1
         self.meter.multicasts += 1
         name = MessageId(self.id, self.multicasts)
-        effects = self.protocol.multicast(payload, to, self.clock(now))
-        before, control = [], 0
-        for effect in islice(effects, MOST_EFFECTS):
-            before.append(effect)
-            if isinstance(effect, _CARRIERS):
-                control = effect.message.control_size - effect.message.channel_size
-                break
-        self.log.send(now, self.id, name, to, len(payload), control)
-        self._perform(chain(before, effects), now)
+        effects: Any = None
+        try:
+            effects = self.protocol.multicast(payload, to, self.clock(now))
+            before, control = [], 0
+            for effect in islice(effects, MOST_EFFECTS):
+                before.append(effect)
+                if isinstance(effect, _CARRIERS):
+                    control = effect.message.control_size - effect.message.channel_size
+                    break
+            self.log.send(now, self.id, name, to, len(payload), control)
+            self._perform(chain(before, effects), now)
+        except BaseException as error:
+            trouble(error, self).happened("multicast", (name,), now, effects)
+            raise
 
-    @limited
     def receive(self, message: Message, sender: int, now: int) -> None:
         """The network has brought a message."""
-        self._perform(self.protocol.receive(message, sender, self.clock(now)), now)
-        if self.backlog:
-            self._catch_up(now)
+        calls.begin()
+        try:
+            self._perform(self.protocol.receive(message, sender, self.clock(now)), now)
+            if self.backlog:
+                self._catch_up(now)
+        except BaseException as error:
+            trouble(error, self).happened("receive", (message, sender), now)
+            raise
+        finally:
+            calls.end()
 
-    @limited
     def timeout(self, timer: Hashable, now: int) -> None:
         """A timer has run out."""
-        self._perform(self.protocol.timeout(timer, self.clock(now)), now)
-        if self.backlog:
-            self._catch_up(now)
+        self._call("timeout", (timer,), now)
 
-    @limited
     def start(self, now: int) -> None:
         """The process begins, or begins again, before anything else happens to it."""
-        self._perform(self.protocol.start(self.clock(now)), now)
+        self._call("start", (), now)
 
-    @limited
     def join(self, now: int) -> None:
         """The application wants to be a member."""
         self.log.note(now, self.id, "join", {})
-        self._perform(self.protocol.join(self.clock(now)), now)
-        self._catch_up(now)
+        self._call("join", (), now)
 
-    @limited
     def leave(self, now: int) -> None:
         """The application wants to be a member no longer."""
         self.log.note(now, self.id, "leave", {})
-        self._perform(self.protocol.leave(self.clock(now)), now)
+        self._call("leave", (), now)
+
+    def _call(self, method: str, arguments: tuple[Any, ...], now: int) -> None:
+        """Call a method of the protocol, and perform what it yields."""
+        calls.begin()
+        try:
+            self._perform(getattr(self.protocol, method)(*arguments, self.clock(now)), now)
+            if self.backlog and method != "leave":
+                self._catch_up(now)
+        except BaseException as error:
+            trouble(error, self).happened(method, arguments, now)
+            raise
+        finally:
+            calls.end()
 
     def _catch_up(self, now: int) -> None:
         while self.backlog and not self.protocol.busy():
             payload, to = self.backlog.popleft()
             self._multicast(payload, now, to)
 
-    def _perform(self, effects: Effects, now: int) -> None:
-        for count, effect in enumerate(effects):
-            if self.inspect is not None:
-                self.inspect(self, effect)
-            if count > MOST_EFFECTS:
-                raise MisuseError(f"it goes on yielding, {MOST_EFFECTS:,} effects in one call")
-            if isinstance(effect, Send):
-                self.meter.load[self.id] += len(effect.peers)
-                self.runtime.unicast(self.id, *effect)
-            elif isinstance(effect, Discard):
-                self.meter.discarded[effect.reason] += 1
-                if self.held:
-                    self._release(effect.message, now)
-            elif isinstance(effect, Deliver):
-                self._deliver(effect.message, now)
-            elif isinstance(effect, Hold):
-                self._hold(effect, now)
-            elif isinstance(effect, Multicast):
-                self.meter.load[self.id] += 1
-                self.runtime.multicast(self.id, *effect)
-            elif isinstance(effect, SetTimer):
-                self._set_timer(effect)
-            elif isinstance(effect, CancelTimer):
-                self.runtime.cancel_timer(self, effect.timer)
-            elif isinstance(effect, Count):
-                self.meter.counted[effect.name] += effect.amount
-            elif isinstance(effect, Sample):
-                self.meter.sample(self.id, effect.values)
-            elif isinstance(effect, Note):
-                self.log.note(now, self.id, effect.event, self._in_run_time(effect.facts))
-            else:
-                check(self, effect)
+    def _perform(self, effects: Iterable[Any], now: int) -> None:
+        """Give effects their meaning; whether they are effects at all is seen as they come."""
+        count, effect = 0, None
+        try:
+            for effect in effects:
+                if self.inspect is not None:
+                    self.inspect(self, effect)
+                count += 1
+                if count > MOST_EFFECTS:
+                    raise MisuseError(f"it goes on yielding, {MOST_EFFECTS:,} effects in one call")
+                self._perform_one(effect, now)
+        except BaseException as error:
+            trouble(error, self).performed(effects, effect)
+            raise
+
+    def _perform_one(self, effect: Any, now: int) -> None:
+        if isinstance(effect, Send):
+            peers = tuple(effect.peers)
+            self.meter.load[self.id] += len(peers)
+            self.runtime.unicast(self.id, peers, effect.message)
+        elif isinstance(effect, Discard):
+            self.meter.discarded[effect.reason] += 1
+            if self.held:
+                self._release(effect.message, now)
+        elif isinstance(effect, Deliver):
+            self._deliver(effect.message, now)
+        elif isinstance(effect, Hold):
+            self._hold(effect, now)
+        elif isinstance(effect, Multicast):
+            self.meter.load[self.id] += 1
+            self.runtime.multicast(self.id, tuple(effect.peers), effect.message)
+        elif isinstance(effect, SetTimer):
+            self._set_timer(effect)
+        elif isinstance(effect, CancelTimer):
+            self.runtime.cancel_timer(self, effect.timer)
+        elif isinstance(effect, Count):
+            self.meter.counted[effect.name] += effect.amount
+        elif isinstance(effect, Sample):
+            self.meter.sample(self.id, effect.values)
+        elif isinstance(effect, Note):
+            self.log.note(now, self.id, effect.event, self._in_run_time(effect.facts))
+        else:
+            check(self, effect)
 
     def _set_timer(self, effect: SetTimer) -> None:
         timer, delay = effect

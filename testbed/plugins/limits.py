@@ -10,26 +10,37 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from threading import current_thread, main_thread
-from types import CodeType, FrameType
-from typing import Any, NoReturn, TypeVar
+from types import FrameType
+from typing import Any, NoReturn, ParamSpec, TypeVar
+
+from testbed.plugins.calls import calls
 
 TICK_S = 0.5
 COMPUTING_S = 3.0  # of processor time; a call usually takes less than a millisecond
 TICKS = 40  # also of waiting; while the process is stopped, as by Ctrl-Z, there are none
 STEPS = 20_000_000  # of the interpreter
-F = TypeVar("F", bound=Callable[..., Any])
-_calls: set[CodeType] = set()
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class StuckError(BaseException):
     """A call of a protocol did not end; not for ``except Exception`` in the protocol to swallow."""
 
 
-def limited(function: F) -> F:
+def limited(function: Callable[P, R]) -> Callable[P, R]:
     """A function that calls a protocol, and must return in time."""
-    _calls.add(function.__code__)
-    return function
+
+    @wraps(function)
+    def counted(*args: P.args, **kwargs: P.kwargs) -> R:
+        calls.begin()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            calls.end()
+
+    return counted
 
 
 @contextmanager
@@ -54,36 +65,26 @@ class _Ticks:
     """The handler of the timer: it remembers the call that was going on at the last tick."""
 
     def __init__(self) -> None:
-        self.call: FrameType | None = None
+        self.call = 0
         self.ticks = 0
         self.began_s = 0.0
 
     def __call__(self, _: int, frame: FrameType | None) -> None:
-        call = _call_of(frame)
-        if call is None or call is not self.call:
+        call = calls.current()
+        if not call or call != self.call:
             self.call, self.ticks, self.began_s = call, 0, time.process_time()
             return
         self.ticks += 1
         if time.process_time() - self.began_s >= COMPUTING_S:
-            _end(frame, call, f"{COMPUTING_S:g} s of processor time")
+            _end(frame, f"{COMPUTING_S:g} s of processor time")
         if self.ticks >= TICKS:
-            _end(frame, call, f"{TICK_S * TICKS:g} s")
+            _end(frame, f"{TICK_S * TICKS:g} s")
 
 
-def _call_of(frame: FrameType | None) -> FrameType | None:
-    """The outermost limited call that is going on."""
-    found = None
-    while frame is not None:
-        if frame.f_code in _calls:
-            found = frame
-        frame = frame.f_back
-    return found
-
-
-def _end(frame: FrameType | None, call: FrameType, after: str) -> NoReturn:
+def _end(frame: FrameType | None, after: str) -> NoReturn:
     """Raise an exception where a call is now, and again in the handler of a bare ``except``."""
     inner = set()
-    while frame is not None and frame is not call:
+    while frame is not None and not _is_caller(frame):
         inner.add(frame)
         frame = frame.f_back
 
@@ -98,10 +99,16 @@ def _end(frame: FrameType | None, call: FrameType, after: str) -> NoReturn:
     raise _stuck(after)
 
 
+def _is_caller(frame: FrameType) -> bool:
+    """Whether this is the testbed, which called the protocol."""
+    module = str(frame.f_globals.get("__name__"))
+    return module.startswith("testbed.") and not module.startswith("testbed.protocols.")
+
+
 @contextmanager
 def step_limit(file: str) -> Iterator[None]:
     """End a limited call in this context once the code of a file has taken too many steps in it."""
-    left = STEPS
+    left, seen = STEPS, 0
 
     def step(frame: FrameType, event: str, _: Any) -> Any:
         nonlocal left
@@ -111,9 +118,9 @@ def step_limit(file: str) -> Iterator[None]:
         return step
 
     def call(frame: FrameType, event: str, _: Any) -> Any:
-        nonlocal left
-        if frame.f_code in _calls:
-            left = STEPS
+        nonlocal left, seen
+        if (now := calls.current()) != seen:
+            left, seen = STEPS, now
         if frame.f_code.co_filename != file:
             return None
         frame.f_trace_opcodes = True  # a loop in one line has no new lines

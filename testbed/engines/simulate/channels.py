@@ -38,7 +38,7 @@ class Channels(SimulatedNetwork):
             ends: Link(number, *ends, 0, 0, 0, 0.0)
             for number, ends in enumerate(permutations(range(processes), 2), 1)
         }
-        self.scheduler = Scheduler(list(self.links.values()), self._arrive, rng)
+        self.scheduler = Scheduler(list(self.links.values()), self, rng)
         self._hops = {ends: Hop(link, (), True, ends[1]) for ends, link in self.links.items()}
         self._last_arrival = dict.fromkeys(self.links, 0)  # the paper's LM
         self._last_receipt = dict.fromkeys(self.links, 0)

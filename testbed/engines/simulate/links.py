@@ -197,20 +197,25 @@ class Call:
         self.do = None
 
 
+class Destination:
+    """Takes the packets that have come to the end of their way."""
+
+    def arrive(self, node: int, packet: Packet, now: int) -> None:
+        """A packet has reached a node that it is for."""
+
+
 Recorder = Callable[[Hop, Packet, int, int, int], None]
 
 
 class Scheduler:
     """The heap of events: packets that reach the end of a link, and calls at a given time."""
 
-    def __init__(
-        self, links: list[Link], arrive: Callable[[int, Packet, int], None], rng: random.Random
-    ) -> None:
+    def __init__(self, links: list[Link], destination: Destination, rng: random.Random) -> None:
         self.now = 0
         self.wire_bytes = 0
         self.record: Recorder | None = None
         self.tick: Callable[[], None] = lambda: None
-        self._arrive = arrive
+        self._destination = destination
         self._rng = rng
         self._links = [None, *links]
         self._heap = Heap()
@@ -298,7 +303,7 @@ class Scheduler:
             gc.enable()
 
     def _run(self) -> int:
-        heap, links, arrive = self._heap, self._links, self._arrive
+        heap, links, destination = self._heap, self._links, self._destination
         events = 0
         while (number := heap.first()) >= 0:
             events += 1
@@ -332,5 +337,5 @@ class Scheduler:
                 for onward in hop.further:
                     self.transmit(Flight(onward, packet), now)
             if hop.receives:
-                arrive(link.head, packet, now)
+                destination.arrive(link.head, packet, now)
         return events

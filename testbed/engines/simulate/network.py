@@ -7,8 +7,17 @@ from collections.abc import Callable, Hashable
 from itertools import pairwise
 
 import networkx as nx
+from typing_extensions import override
 
-from testbed.engines.simulate.links import Call, Flight, Hop, Link, Packet, Scheduler
+from testbed.engines.simulate.links import (
+    Call,
+    Destination,
+    Flight,
+    Hop,
+    Link,
+    Packet,
+    Scheduler,
+)
 from testbed.faults import Condition
 from testbed.node import Node
 from testbed.node.meter import Carried, Sent
@@ -19,7 +28,7 @@ from testbed.topologies.routing import UNREACHED, Metric, children, path, shorte
 Receive = Callable[[Message, int, int], None]
 
 
-class SimulatedNetwork:
+class SimulatedNetwork(Destination):
     """Takes messages between nodes; the ``Runtime`` of every node of the simulator."""
 
     def __init__(
@@ -38,7 +47,7 @@ class SimulatedNetwork:
         self.links = directed_links(graph)
         self.blackhole = Link(len(self.links) + 1, -1, -1, 0, 1, 0, 0.0)
         self.blackhole.set_condition(Condition(up=False))
-        self.scheduler = Scheduler([*self.links.values(), self.blackhole], self._arrive, rng)
+        self.scheduler = Scheduler([*self.links.values(), self.blackhole], self, rng)
         self.receivers: list[Receive] = []  # what each node does with a message
         self.sent = Sent()
         self.inspect: Callable[[Message], None] = _unseen  # is shown what is sent
@@ -138,14 +147,16 @@ class SimulatedNetwork:
     def _cut(self, sender: int, message: Message, receivers: int) -> list[Packet]:
         """The packets of a message, counted once for each of its receivers."""
         self.inspect(message)
-        sizes = frames(message.size, self.mtu, self.framing)
-        self.sent.add(receivers, len(sizes), message)
+        size = message.size
+        sizes = frames(size, self.mtu, self.framing)
+        self.sent.add(receivers, len(sizes), size, message)
         return [
             Packet(message, sender, size, index, len(sizes), self.sent.copies)
             for index, size in enumerate(sizes)
         ]
 
-    def _arrive(self, node: int, packet: Packet, now: int) -> None:
+    @override
+    def arrive(self, node: int, packet: Packet, now: int) -> None:
         """A message is whole when all its fragments are here; each is a bit, as some come twice."""
         if packet.fragments > 1:
             key = (node, packet.copy)

@@ -14,7 +14,7 @@ import tomli_w
 
 from testbed import compiled
 from testbed.engines.simulate.heap import Heap
-from testbed.engines.simulate.links import Flight, Hop, Link, Packet, Scheduler
+from testbed.engines.simulate.links import Destination, Flight, Hop, Link, Packet, Scheduler
 from testbed.engines.simulate.packed_heap import Heap as PackedHeap
 from testbed.protocols import Message
 from testbed.runs.directory import RunDirectory
@@ -100,7 +100,7 @@ def test_a_link_that_goes_down_loses_a_long_queue() -> None:
     """Packets are chained, and what is chained is not to be freed by recursion."""
     link = Link(1, 0, 1, 1000, 10_000_000, 0, 0.0)
     hop, packet = Hop(link, (), True, 1), Packet(Message(0, 1), 0, 100, 0, 1, 1)
-    scheduler = Scheduler([link], lambda *_: None, random.Random(1))
+    scheduler = Scheduler([link], Destination(), random.Random(1))
     for _ in range(100_000):
         scheduler.transmit(Flight(hop, packet), 0)
     assert link.longest == 99_999

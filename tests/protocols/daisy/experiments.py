@@ -14,7 +14,7 @@ from testbed.engines.simulate.network import SimulatedNetwork
 from testbed.experiment import Scenario
 from testbed.fuzz.profiles.plain import resolved
 from testbed.node import Node
-from testbed.node.node import Runtime
+from testbed.node.environment import Runtime
 from testbed.protocols import Message
 from testbed.protocols.groups.messages import NO_VIEW, Cast
 from testbed.protocols.groups.passed import Passed

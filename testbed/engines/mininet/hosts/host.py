@@ -300,7 +300,7 @@ class HostProcess:
     def _count(self, message: Message, size: int, receivers: int) -> None:
         """After each datagram, so that a host that crashes has counted those that it sent."""
         self.counters.moved[self.me] += 1
-        self.sent.add(receivers, len(frames(size, self.mtu, "udp")), message)
+        self.sent.add(receivers, len(frames(size, self.mtu, "udp")), size, message)
 
 
 @cache
