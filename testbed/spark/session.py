@@ -160,10 +160,12 @@ def user_errors() -> Iterator[None]:
     except UserError:
         raise
     except Exception as error:
-        told = re.search(r"\bUserError: (.+)", str(error))
-        if told is None:
-            raise
-        raise UserError(told[1].strip()) from None
+        words = str(error)  # Java's are there as long as Java is
+        if told := re.search(r"\bUserError: (.+)", words):
+            raise UserError(told[1].strip()) from None
+        if type(error).__module__.startswith("py4j"):
+            raise RuntimeError(words) from None
+        raise
 
 
 def _check(master: str) -> None:

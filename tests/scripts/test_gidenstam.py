@@ -40,6 +40,8 @@ from scripts.reproductions.gidenstam.points import (
     Point,
     all_points,
     experiment,
+    gossip,
+    slowest,
 )
 from tests.scripts.judged import Case, Change, hold_against
 
@@ -253,3 +255,8 @@ def test_every_point_is_an_experiment() -> None:
     for point in all_points(tuned):
         made = experiment(point, 3, 20, tuned)
         assert made.seed == 3
+
+
+def test_how_long_messages_take_depends_on_load_and_not_on_rounds() -> None:
+    few = [slowest(gossip(5, ALL, ms, 4, 1, 2)) for ms in (20.0, 40.0)]
+    assert few[0] == few[1] < slowest(gossip(25, ALL, 20.0, 4, 1, 2))

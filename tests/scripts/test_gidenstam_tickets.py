@@ -13,10 +13,12 @@ from scripts.reproductions.gidenstam.tickets import (
     Churn,
     Claims,
     Found,
+    K,
     Measured,
     Sent,
     crashes,
     figures,
+    measure,
 )
 from testbed.protocols.cluster.tickets.lease_messages import Alive, Voter
 
@@ -88,3 +90,10 @@ def test_coordinators_crash_as_often_as_they_should_and_not_while_they_are_down(
     drawn = [fault for seed in range(200) for fault in crashes(0.5, 0.02, seed)]
     assert len(drawn) / (200 * 10 * 55) == pytest.approx(0.02, rel=0.1)
     assert {fault["node"] for fault in drawn} == set(range(10))
+
+
+def test_a_run_of_a_cluster_whose_members_crash_is_measured() -> None:
+    got = measure((Churn(0.5, 0.02), 1))
+    assert 2 * K + 1 <= got.alive < 2 * K + 1.1  # words a round and member
+    assert 0 < got.available < 1
+    assert got.served > 0

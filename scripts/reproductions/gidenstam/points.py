@@ -10,10 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from typing_extensions import override
 
+from scripts.reproductions.gidenstam.told import ToldSimulation
 from scripts.reproductions.running import EXPERIMENTS, Row
 from testbed.engines.simulate.engine import Simulation
 from testbed.experiment import Experiment, Scenario, parse, read_document
 from testbed.node.log import Log
+from testbed.progress import silent
+from testbed.protocols import Message
 from testbed.protocols.cluster.events import EventId
 
 FILE = EXPERIMENTS / "gidenstam.toml"
@@ -222,21 +225,20 @@ def tuned_round(where: tuple[str, int, int]) -> float:
 
 def slowest(point: Experiment) -> float:
     """How long the 99.8 % of messages that are fastest take at most, in ms."""
-    simulation = Simulation(Scenario.of(point), NoLog())
-    network, sent, took = simulation.network, {}, []
-    unicast = network.unicast
+    sent: dict[Message, int] = {}
+    took: list[int] = []
 
-    def send(sender: int, peers: tuple[int, ...], message: Any) -> None:
-        sent[message] = network.scheduler.now
-        unicast(sender, peers, message)
+    def send(message: Message, copies: int, now: int) -> None:
+        sent[message] = now
 
-    def receive(receiver: Any, message: Any, sender: int, now: int) -> None:
+    def receive(receiver: Any, message: Message, sender: int, now: int) -> None:
         took.append(now - sent[message])
         receiver(message, sender, now)
 
-    network.unicast = send  # type: ignore[method-assign]
+    simulation = ToldSimulation(Scenario.of(point), NoLog(), send)
+    network = simulation.network
     network.receivers = [partial(receive, receiver) for receiver in network.receivers]
-    simulation.run(lambda stage, done, of: None)
+    simulation.run(silent)
     return float(np.percentile(took, 100 * (1 - FAILING))) / 1e6
 
 

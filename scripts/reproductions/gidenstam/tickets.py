@@ -31,11 +31,13 @@ from typing_extensions import override
 from scripts.reproductions.chapter import Plot, Table
 from scripts.reproductions.claims import Finding, all_of, judges
 from scripts.reproductions.drawing import drawn
+from scripts.reproductions.gidenstam.told import ToldSimulation
 from scripts.reproductions.intervals import Interval, cell, draw, shown
 from scripts.reproductions.running import compute
-from testbed.engines.simulate.engine import Simulation
 from testbed.experiment import Scenario, parse
 from testbed.node.log import Log
+from testbed.progress import silent
+from testbed.protocols import Message
 from testbed.protocols.cluster.tickets.encoding import WordMessage
 from testbed.protocols.cluster.tickets.lease_messages import Alive, Poll
 
@@ -173,17 +175,13 @@ def measure(piece: tuple[Churn, int]) -> Measured:
     """Run a point once."""
     point, seed = piece
     log, sent = Claims(), Sent()
-    simulation = Simulation(scenario(point, seed), log)
-    network, end = simulation.network, ROUNDS * ROUND
-    unicast = network.unicast
+    end = ROUNDS * ROUND
 
-    def count(sender: int, peers: tuple[int, ...], message: Any) -> None:
-        if isinstance(message, WordMessage) and network.scheduler.now < end:
-            sent.add(message, len(peers))
-        unicast(sender, peers, message)
+    def count(message: Message, copies: int, now: int) -> None:
+        if isinstance(message, WordMessage) and now < end:
+            sent.add(message, copies)
 
-    network.unicast = count  # type: ignore[method-assign]
-    simulation.run(lambda stage, done, of: None)
+    ToldSimulation(scenario(point, seed), log, count).run(silent)
     return figures(log, sent, end)
 
 
