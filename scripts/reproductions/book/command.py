@@ -29,8 +29,7 @@ from testbed.runs.parts import whole
 from testbed.runs.versions import versions
 from testbed.spark.session import context
 
-ORDER = ("friedman", "chandra", "mostefaoui", "baldoni", "gidenstam", "errata")
-NAMES = [name for name in ORDER if (ROOT / "scripts/reproductions" / name / "chapter.py").is_file()]
+NAMES = ("friedman", "chandra", "mostefaoui", "baldoni", "gidenstam", "errata")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 PRINTING_S = 300
 PACKAGES = ("pyspark", "pandas", "scipy", "matplotlib")
@@ -189,4 +188,4 @@ def write_results(chapters: Sequence[Chapter]) -> None:
 
 def in_order(chapters: Iterable[Chapter]) -> list[Chapter]:
     """Chapters in the order of the book."""
-    return sorted(chapters, key=lambda chapter: ORDER.index(chapter.name))
+    return sorted(chapters, key=lambda chapter: NAMES.index(chapter.name))
