@@ -110,9 +110,10 @@ def _contents(sections: Mapping[str, tuple[str, str]], chapters: Sequence[Chapte
 
 
 def _chapter(chapter: Chapter, numbers: Numbers) -> str:
+    scale = chapter.scale[:1].upper() + chapter.scale[1:]
     about = (
         f'<p class="source">{_inline(chapter.paper)}</p>'
-        f"<p>{escape(chapter.scale)}; seeds {escape(chapter.seeds)}; {chapter.runs:,} runs.</p>"
+        f"<p>{escape(scale)}; seeds {escape(chapter.seeds)}; {chapter.runs:,} runs.</p>"
         f"<pre>{escape(chapter.command)}</pre>"
     )
     parts = [_block(block, chapter, numbers) for block in blocks(chapter)]
