@@ -8,6 +8,7 @@ import json
 import math
 import tomllib
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -37,7 +38,7 @@ class Sweep:
         points = {identity(e.to_toml(), code_hash(e.protocol)): e for e in resolved}
         return cls(names[0], points)
 
-    @property
+    @cached_property
     def within(self) -> str:
         """The directory of the sweep, from the directory of all runs: the same for other code."""
         texts = [identity(experiment.to_toml()) for experiment in self.points.values()]
