@@ -45,12 +45,15 @@ def setup(tmp_path: Path) -> Setup:
     def run(*options: str, **programs: str) -> subprocess.CompletedProcess[str]:
         for name, text in programs.items():
             stub(bin_ / name.replace("_", "-"), text)
+        kernel = "" if (tmp_path / "scripts" / "kernel").exists() else "none"
+        heeding = [str(which("env")), "--default-signal=INT"]  # background jobs would ignore it
         return subprocess.run(
-            ["bash", tmp_path / "scripts" / "setup", *options],
-            env={"PATH": str(bin_), "TESTBED_KERNEL": "none", "TMPDIR": str(tmp_path)},
+            [*heeding, "bash", tmp_path / "scripts" / "setup", *options],
+            env={"PATH": str(bin_), "TESTBED_KERNEL": kernel, "TMPDIR": str(tmp_path)},
             capture_output=True,
             text=True,
             check=False,
+            start_new_session=True,
         )
 
     return run
@@ -134,6 +137,15 @@ def test_another_system_is_told_what_to_do(setup: Setup) -> None:
     assert done.returncode == 0
     assert "no apt-get: install what Debian calls python3 python3-venv mininet" in done.stderr
     assert "container image" in done.stderr
+
+
+def test_an_interrupt_of_the_kernels_build_ends_it(setup: Setup, tmp_path: Path) -> None:
+    """The build ends by itself then, after which a shell would go on."""
+    kernel = "[[ $* != --check ]] || exit 1; trap 'exit 130' INT; kill -INT 0"
+    stub(tmp_path / "scripts" / "kernel", kernel)
+    done = setup(dpkg_query=installed(TRIXIE))
+    assert "building the kernel" in done.stderr
+    assert (done.returncode, "done" in done.stderr) == (130, False)
 
 
 def test_without_root_the_command_is_told(setup: Setup) -> None:
