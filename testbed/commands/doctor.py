@@ -31,7 +31,9 @@ def add_parser(commands: Any) -> None:
 
 def next_step(engine: str) -> str:
     """What to do now."""
-    run = "scripts/run" if CHECKOUT.exists() else "testbed run FILE.toml"
+    near = CHECKOUT.is_relative_to(Path.cwd())
+    script = CHECKOUT.relative_to(Path.cwd()) if near else CHECKOUT
+    run = str(script) if CHECKOUT.exists() else "testbed run FILE.toml"
     if engine != "simulate":
         return run
     only_root = [lack.name for lack in emulation_in_real_time()] == ["root"]

@@ -187,7 +187,7 @@ def test_auto_says_why_or_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_where_only_root_is_missing_sudo_is_the_next_step(
-    testbed: CommandLine, monkeypatch: pytest.MonkeyPatch
+    testbed: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from testbed.engines import needs
 
@@ -196,10 +196,14 @@ def test_where_only_root_is_missing_sudo_is_the_next_step(
         monkeypatch.setattr(needs, name, lambda: has)
     monkeypatch.setattr(needs, "virtual_kernel", lambda: needs.Ability("kernel", False, ""))
     monkeypatch.setattr("os.geteuid", lambda: 1000)
+    checkout = Path(needs.__file__).parents[2]
+    monkeypatch.chdir(checkout)
     said = testbed("doctor", status=2).out
     assert 'engine "auto" runs nothing here' in said
     assert "lacks kernel: run with sudo, or use --engine simulate" in said
     assert "next: sudo scripts/run, or" in said
+    monkeypatch.chdir(tmp_path)
+    assert f"next: sudo {checkout}/scripts/run, or" in testbed("doctor", status=2).out
 
 
 def test_the_virtual_engine_is_for_x86_64(monkeypatch: pytest.MonkeyPatch) -> None:
