@@ -94,7 +94,7 @@ FIGURES = {
     7: Figure("workload.destinations_fraction", "|Dests|/n", (TENTHS,) * 4, FREQUENCIES),
     8: Figure("workload.broadcast_fraction", "B/T", (TENTHS,) * 4, FREQUENCIES),
 }
-BY_ROUNDS = {3: (15.0, 100.0)}  # the points that are also run by the other reading of turns
+BY_ROUNDS = Values((15, 100), (15,))  # points of Fig. 3 that are also run by the other reading
 
 
 class Point(NamedTuple):
@@ -123,7 +123,8 @@ def points(
                 if number == 3 and sizes:
                     chosen = tuple(float(n) for n in sorted(set(sizes)))
                 if clock == ROUNDS:
-                    chosen = tuple(x for x in chosen if x in BY_ROUNDS.get(number, ()))
+                    both = BY_ROUNDS.few if few else BY_ROUNDS.all
+                    chosen = tuple(x for x in chosen if number == 3 and x in both)
                 found += [Point(clock, number, setting, x) for x in chosen]
     return found
 
