@@ -22,6 +22,7 @@ from scripts.reproductions.friedman.points import (
     Seeds,
 )
 from scripts.reproductions.intervals import Interval, shown
+from testbed.report.trends import brief
 
 PAIRED = "paired by seed: the 95 % interval of the difference is on one side of 0"
 RATIO = "paired by seed: the 95 % interval of the difference of both ratios is on one side of 0"
@@ -80,7 +81,7 @@ def _compared(results: Results, key: str, data: int, sign: int) -> Finding:
     def of(n: int) -> tuple[str, Answer]:
         one, other = (results(key, protocol, n, data) for protocol in (OVERLAY, "timestamp"))
         ahead = [sign * lead for lead in minus(other, one)]
-        return f"{fmean(one):,.3g} : {fmean(other):,.3g}", Interval.of(ahead).above(0)
+        return f"{brief(fmean(one))} : {brief(fmean(other))}", Interval.of(ahead).above(0)
 
     return each_size(results, of)
 

@@ -6,6 +6,7 @@ from scripts.reproductions.claims import Answer, CannotJudgeError, Finding, judg
 from scripts.reproductions.friedman.judges import PAIRED, Results, minus
 from scripts.reproductions.friedman.points import NETWORK, OVERLAY, Point
 from scripts.reproductions.intervals import Interval, shown
+from testbed.report.trends import brief
 
 
 @judges(
@@ -18,7 +19,7 @@ def less_however_long(results: Results, key: str) -> Finding:
     small = results.scale.sizes[0]
     for ms in results.scale.durations:
         one, other = (results.at(Point(p, small, 0, ms), key) for p in (OVERLAY, NETWORK))
-        words.append(f"{fmean(one):,.3g} : {fmean(other):,.3g}")
+        words.append(f"{brief(fmean(one))} : {brief(fmean(other))}")
         answers[f"{ms:g} ms"] = Interval.of(minus(other, one)).above(0)
     return Finding.of_each("; ".join(words), answers)
 
@@ -54,6 +55,6 @@ def whatever_edges(results: Results, key: str, data: int, sign: str) -> Finding:
         values = {point.protocol: results.at(point, key) for point in points}
         one, other = values[OVERLAY], values[NETWORK]
         ahead = minus(other, one) if sign == "<" else minus(one, other)
-        words.append(f"{fmean(one):,.3g} : {fmean(other):,.3g}")
+        words.append(f"{brief(fmean(one))} : {brief(fmean(other))}")
         answers[f"p = {p:g}"] = Interval.of(ahead).above(0)
     return Finding.of_each("; ".join(words), answers)
