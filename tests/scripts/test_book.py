@@ -12,7 +12,7 @@ from scripts.reproductions.book import command
 from scripts.reproductions.book.blocks import blocks, unnamed
 from scripts.reproductions.book.markdown import write_docs
 from scripts.reproductions.book.page import write_book
-from scripts.reproductions.book.store import from_json, to_json, write_parquet
+from scripts.reproductions.book.store import from_json, stored, to_json, write_parquet
 from scripts.reproductions.chapter import Chapter, Erratum, Plot, Reproduction, Table
 from scripts.reproductions.claims import Judged
 from scripts.reproductions.drawing import drawn
@@ -20,6 +20,7 @@ from scripts.reproductions.intervals import cell, draw
 from scripts.reproductions.running import compute
 from testbed.errors import UserError
 
+ROOT = Path(__file__).parents[2]
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"/>'
 TEXT = """It says that *less* is < more: {least} of them.
 
@@ -122,6 +123,22 @@ def test_tables_are_parquet_files_with_the_values_of_seeds(tmp_path: Path) -> No
     verdicts = pd.read_parquet(tmp_path / "claims.parquet")
     assert [*verdicts["verdict"]] == ["yes", "no"]
     assert (tmp_path / "baldoni-slip.parquet").exists()
+
+
+def test_docs_keep_what_was_written_by_hand_until_there_are_results() -> None:
+    before = "# Old\n\nHead.\n\n## Roe 1990: x\n\nBy hand.\n\n## Doe & Roe 1999: a | b\n\nOld.\n"
+    docs = write_docs([CHAPTER], before)
+    assert "about Roe 1990 is from before results were kept" in docs
+    assert "\n\n## Roe 1990: x\n\nBy hand.\n\n## Doe & Roe 1999: a | b\n\n`scripts" in docs
+    assert "Old." not in docs
+    assert write_docs([CHAPTER], docs) == docs
+
+
+def test_docs_are_as_the_results_and_texts_say() -> None:
+    written = (ROOT / "docs" / "reproductions.md").read_text(encoding="utf-8")
+    kept = command.in_order(stored())
+    assert kept
+    assert written == write_docs(kept, written), "scripts/reproduce all --docs writes it"
 
 
 def squared(number: int) -> float:

@@ -182,7 +182,8 @@ def write_results(chapters: Sequence[Chapter]) -> None:
     for chapter in chapters:
         (RESULTS / f"{chapter.name}.json").write_text(to_json(chapter), encoding="utf-8")
     file = ROOT / "docs" / "reproductions.md"
-    file.write_text(write_docs(in_order(stored())), encoding="utf-8")
+    before = file.read_text(encoding="utf-8")
+    file.write_text(write_docs(in_order(stored()), before), encoding="utf-8")
     print(f"docs: {file}")
 
 

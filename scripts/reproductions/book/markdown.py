@@ -10,15 +10,27 @@ from scripts.reproductions.claims import NO, VERDICTS, Judged, tally
 HERE = Path(__file__).parent
 
 
-def write_docs(chapters: Sequence[Chapter]) -> str:
-    """The whole file."""
-    parts = [(HERE / name).read_text("utf-8").strip() for name in ("docs.md", "reading.md")]
-    parts.append(summary(chapters))
-    for chapter in chapters:
-        parts.append(f"## {chapter.title}")
-        parts.append(f"`{chapter.command}`: {chapter.scale}; seeds {chapter.seeds}.")
-        parts += [_block(block, chapter) for block in blocks(chapter)]
-    return "\n\n".join(part for part in parts if part) + "\n"
+BY_HAND = "What follows about {} is from before results were kept, and was written by hand."
+SECTION = "\n## "
+
+
+def write_docs(chapters: Sequence[Chapter], before: str = "") -> str:
+    """The whole file; of what was there before, the sections whose results are not kept stay."""
+    _, *sections = before.strip().split(SECTION)
+    old = {section.partition("\n")[0]: section.strip() for section in sections}
+    new = {chapter.title: section_of(chapter) for chapter in chapters}
+    head = [(HERE / name).read_text("utf-8").strip() for name in ("docs.md", "reading.md")]
+    head.append(summary(chapters))
+    if others := [title.partition(":")[0] for title in old if title not in new]:
+        head.append(BY_HAND.format("; ".join(others)))
+    return "\n\n".join([*head, *(f"## {section}" for section in (old | new).values())]) + "\n"
+
+
+def section_of(chapter: Chapter) -> str:
+    """A chapter, from its title on."""
+    parts = [chapter.title, f"`{chapter.command}`: {chapter.scale}; seeds {chapter.seeds}."]
+    parts += [_block(block, chapter) for block in blocks(chapter)]
+    return "\n\n".join(filter(None, parts))
 
 
 def summary(chapters: Sequence[Chapter]) -> str:
