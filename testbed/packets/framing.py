@@ -30,3 +30,12 @@ def frames(message_bytes: int, mtu: int, framing: Framing) -> tuple[int, ...]:
         sizes.append(room + header)
         left -= room
     return (*sizes, left + header)
+
+
+def flows_of(largest: int, mtu: int) -> tuple[int, ...]:
+    """The sizes of datagrams that make all flows of messages up to this size: fragments are their own.
+
+    What no datagram carries is refused when it is sent, so it makes none.
+    """
+    largest = min(largest, LONGEST_DATAGRAM)
+    return (1,) if len(frames(largest, mtu, "udp")) == 1 else (1, largest)

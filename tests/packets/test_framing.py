@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.packets.framing import frames
+from testbed.packets.framing import flows_of, frames
 
 
 def test_a_small_message_is_one_frame() -> None:
@@ -29,3 +29,9 @@ def test_fragments_hold_the_message_and_fit_the_link(size: int, mtu: int) -> Non
     assert all(s - 34 > 0 and s - 14 <= mtu for s in sizes)
     assert all((s - 34) % 8 == 0 for s in sizes[:-1])
     assert len(sizes) == 1 or sizes[0] - 14 > mtu - 8
+
+
+def test_fragments_are_flows_of_their_own_and_what_no_datagram_carries_makes_none() -> None:
+    assert flows_of(1472, 1500) == (1,)
+    assert flows_of(1473, 1500) == (1, 1473)
+    assert flows_of(70_000, 1500) == (1, 65_507)

@@ -35,7 +35,7 @@ from testbed.errors import ProtocolError, UserError, no_exit
 from testbed.experiment import Scenario
 from testbed.faults import Actuator, Condition, Crash, Watch
 from testbed.node.blame import fault
-from testbed.packets.framing import frames
+from testbed.packets.framing import flows_of
 from testbed.plugins.blame import FAILURES
 from testbed.plugins.limits import step_limit, time_limit
 from testbed.plugins.source import source_of
@@ -349,11 +349,9 @@ class Supervisor(Actuator):
 
     def _warm_up(self, host: HostProcess) -> int:
         """How many warm-up datagrams for this host are missing."""
-        largest = host.largest_message()
-        whole = len(frames(largest, host.mtu, "udp")) == 1
+        sizes = flows_of(host.largest_message(), host.mtu)
         time.sleep(host.me * WARM_UP_GAP_S)  # all at once would be too many questions at once
-        # fragments are flows of their own
-        return host.warm_up(self._arriving[host.me], (1,) if whole else (1, largest))
+        return host.warm_up(self._arriving[host.me], sizes)
 
     def _answer(self, child: Child) -> str:
         if not readable(child.answers, PATIENCE_S):
