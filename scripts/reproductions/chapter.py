@@ -64,6 +64,12 @@ class Erratum:
     outcomes: Table  # engine by engine: as printed and as repaired
     diagram: bytes = b""  # SVG
 
+    @property
+    def told(self) -> tuple[tuple[str, str], ...]:
+        """Its texts, each with its head."""
+        heads = ("As printed.", "What goes wrong.", "The repair.")
+        return tuple(zip(heads, (self.printed, self.wrong, self.repair), strict=True))
+
 
 @dataclass(frozen=True)
 class Chapter:

@@ -69,7 +69,7 @@ def reproduce_all(options: Namespace) -> None:
         for number, (paper, its) in enumerate(todo, 1):
             say(f"{number} of {len(todo)}: {paper.name}")
             chapters.append(reproduced(paper, its))
-            say(f"{paper.name}: {counted(chapters[-1].claims)}")
+            say(f"{paper.name}: {outcome(chapters[-1])}")
     book = options.runs / "book" / scale_of(options)
     write_all(chapters, book, scale_of(options))
     print(f"book: {book / 'book.html'}")
@@ -77,6 +77,11 @@ def reproduce_all(options: Namespace) -> None:
         print(f"as PDF: {printed}")
     if options.docs:
         write_results(chapters)
+
+
+def outcome(chapter: Chapter) -> str:
+    """What came of a chapter, in a line."""
+    return counted(chapter.claims) if chapter.claims else f"{len(chapter.errata)} errata"
 
 
 def say(sentence: str) -> None:
@@ -103,10 +108,12 @@ def estimate(todo: Sequence[tuple[Reproduction, Namespace]], master: str) -> str
     others = [p.name for p, _ in todo if p.name not in known]
     each = ", ".join(f"{name} {seconds / 60:.0f}" for name, seconds in known.items())
     cores = _cores(master)
+    more = f"; not known of {', '.join(others)}" if others else ""
+    if not known:
+        return f"how long it takes is{more.removeprefix(';')}"
     minutes = sum(known.values()) / 60 / cores
     words = f"about {minutes:.0f} minutes on {cores} cores if nothing is done yet"
-    more = f"; {', '.join(others)} in addition" if others else ""
-    return f"{words} (minutes of one processor: {each or 'not known'}){more}"
+    return f"{words} (minutes of one processor: {each}){more}"
 
 
 def _cores(master: str) -> int:

@@ -75,9 +75,7 @@ def _erratum(its: Erratum) -> str:
     return "\n\n".join(
         (
             f"### {its.where}: {its.title}",
-            its.printed,
-            its.wrong,
-            its.repair,
+            *(f"**{head}** {told}" for head, told in its.told),
             f"```sh\n{commands}\n```",
             _table(its.outcomes.heads, [texts(row) for row in its.outcomes.rows], 9),
         )

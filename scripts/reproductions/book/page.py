@@ -174,13 +174,8 @@ def _claims(claims: Iterable[Judged]) -> str:
 
 
 def _erratum(its: Erratum, numbers: Numbers) -> str:
-    told = (
-        ("As printed.", its.printed),
-        ("What goes wrong.", its.wrong),
-        ("The repair.", its.repair),
-    )
     parts = [f'<h3 id="{its.name}">{escape(its.where)}: {_inline(its.title)}</h3>']
-    parts += [MARKDOWN.render(f"**{head}** {text}") for head, text in told]
+    parts += [MARKDOWN.render(f"**{head}** {text}") for head, text in its.told]
     if its.diagram:
         label = (
             f"<b>{numbers.next('Figure')}</b> {_inline(its.title)}: an execution that goes wrong."
