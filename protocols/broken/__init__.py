@@ -24,6 +24,7 @@ from .daisy import (
     Hospitable,
     Idle,
     Misguiding,
+    Overtaking,
     Reassured,
     Reentrant,
     Releasing,
@@ -92,6 +93,7 @@ BROKEN: dict[str, type[Protocol]] = {
         Misguiding,
         Copied,
         ServersVector,
+        Overtaking,
     )
 }
 

@@ -6,15 +6,16 @@ a small experiment for each.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from typing_extensions import override
 
-from ..base import Effects
+from ..base import Effects, Place
 from ..daisy import Daisy
 from ..daisy.levels import Levels
 from ..daisy.matrices import Matrices
 from ..daisy.server_group import ByOrigin
+from ..daisy.relay import Relaying
 from ..groups.agreed import Flushed
 from ..groups.detector import Detector
 from ..groups.group import Group
@@ -297,3 +298,25 @@ class Misguiding(Daisy):
         if levels is not None:
             levels.__class__ = _Misguiding
         return levels
+
+
+class _Overtaking(Relaying):
+    @override
+    def must_wait_below(self, level: int, cast: Cast, now: int) -> bool:
+        return False
+
+
+class Overtaking(Daisy):
+    """Relays at once what its own group has sent and comes back from above.
+
+    Broken rule: those through whom it left were in a view that did not prevail, and bring its causal
+    past along when they are back.
+    """
+
+    name: ClassVar[str] = "broken-overtaking"
+
+    @override
+    def __init__(self, place: Place, settings: Any = None) -> None:
+        super().__init__(place, settings)
+        if type(self.relaying) is Relaying:  # not early
+            self.relaying.__class__ = _Overtaking

@@ -28,6 +28,7 @@ class Relaying:
     def __init__(self, daisy: Hierarchy) -> None:
         self.daisy = daisy
         self.waiting: dict[int, int] = {}  # since when messages from elsewhere wait at a level
+        self.returning: dict[int, int] = {}  # since when one for a level waits that came from there
 
     def stamped(self, cast: Cast) -> Cast:
         """A message of this process with what must be attached to it."""
@@ -57,8 +58,8 @@ class Relaying:
         safe, up = daisy.settings.safe, target > origin
         if safe and not groups[origin].may_relay(now):
             return
-        if up and not queue:
-            self.waiting.pop(origin, None)
+        if not queue:
+            (self.waiting if up else self.returning).pop(min(origin, target), None)
         if up and not daisy.roster(origin) <= daisy.roster(target):
             return  # answers to what newcomers send would not find them
         while queue and target < len(groups) and groups[target].open:
@@ -67,7 +68,7 @@ class Relaying:
                 continue
             if safe and not groups[origin].is_everywhere(queue[0].id):
                 return
-            if up and self.must_wait(origin, queue[0], now):
+            if (self.must_wait if up else self.must_wait_below)(min(origin, target), queue[0], now):
                 return
             cast = queue.popleft() if up else daisy.known_above(target, queue.popleft())
             if up or cast.is_for(daisy.roster(target)):
@@ -90,6 +91,18 @@ class Relaying:
             return True
         settled = max(above.detector.since, joined) + SETTLING * timing.heartbeat
         return waited < timing.grace or now < settled
+
+    def must_wait_below(self, level: int, cast: Cast, now: int) -> bool:
+        """Whether those should come back first through whom a message from above once left a group.
+
+        They were in a view that did not prevail, and have its causal past. After ``grace`` they are
+        taken to have crashed.
+        """
+        view = self.daisy.groups[level].view
+        if view is None or cast.source in view.present or cast.source not in view.roster:
+            self.returning.pop(level, None)
+            return False
+        return now - self.returning.setdefault(level, now) < self.daisy.local.timing.grace
 
     def may_release(self, level: int, cast: Cast, now: int) -> bool:
         """Whether a message need not be kept at a level on this process's account."""

@@ -62,6 +62,7 @@ class Shrinker:
             ):
                 self._try_all(changes)
             self._try_all(lambda document: faults_at_times(document, self.triggered))
+            self._try_all(fewer_messages_elsewhere)
             self._try_all(smaller_elsewhere)
             self._try_all(certain_faults)
         return self.document
@@ -138,6 +139,15 @@ def fewer_groups(document: Document) -> Iterator[Document]:
         for gone in group:
             fewer = {**members, name: [node for node in group if node != gone]}
             yield {**document, "groups": {"model": "named", "members": fewer}}
+
+
+def fewer_messages_elsewhere(document: Document) -> Iterator[Document]:
+    """Drop many messages at once, and try other seeds: what meets by chance may meet again."""
+    most = len(document["workload"]["send"])
+    for size in (most // 2, most // 4):
+        for start in range(0, most if size > 1 else 0, max(1, size)):
+            fewer = fewer_messages(document, range(start, start + size))
+            yield from ({**fewer, "seed": seed} for seed in OTHER_SEEDS)
 
 
 def smaller_elsewhere(document: Document) -> Iterator[Document]:

@@ -99,6 +99,7 @@ EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {
     "broken-misguiding": ("loss", mended("daisy-comes-back-alone")),
     "broken-copied": ("gap", erratum("k-copies")),
     "broken-servers-vector": ("loss", erratum("early")),
+    "broken-overtaking": ("gap", mended("daisy-overtaken")),
     "broken-absentminded": (
         "order",
         daisies(
@@ -110,7 +111,7 @@ EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {
     ),
 }  # fmt: skip
 
-SEEDS = {"broken-undecided": 3, "broken-stubborn": 3, "broken-trusting": 6}
+SEEDS = {"broken-undecided": 15, "broken-trusting": 6}
 
 
 def test_every_daisy_has_an_example() -> None:

@@ -1,4 +1,4 @@
-"""Storms: all talk around the ends of faults, within what is promised."""
+"""Storms: much is said around the ends of faults, within what is promised."""
 
 from collections import Counter
 from typing import Any
@@ -11,6 +11,10 @@ from testbed.protocols import PROTOCOLS
 
 PROFILE = profile_of(PROTOCOLS["daisy"])
 SEEDS = range(1, 41)
+
+
+def lasting(storm: dict[str, Any]) -> list[dict[str, Any]]:
+    return [fault for fault in storm["fault"] if "at_ms" in fault]
 
 
 @pytest.fixture(scope="module")
@@ -28,22 +32,23 @@ def test_all_are_within_the_promises_and_small(storms: list[dict[str, Any]]) -> 
         scenario = resolved(storm)
         assert PROFILE.promised(scenario)
         assert scenario.network.processes <= 6
-        assert len(storm["fault"]) <= 3
+        assert len(lasting(storm)) <= 3
 
 
-def test_much_is_said_when_a_fault_ends(storms: list[dict[str, Any]]) -> None:
+def test_much_is_said_until_a_fault_ends(storms: list[dict[str, Any]]) -> None:
     for storm in storms:
         width = 6 * storm["protocol"]["heartbeat_ms"] + 0.001
         times = [line["at_ms"] for line in storm["workload"]["send"] if "at_ms" in line]
-        for fault in storm["fault"]:
-            end = fault["at_ms"] + fault.get("for_ms", storm["protocol"]["grace_ms"])
-            assert sum(abs(at - end) <= width for at in times) >= 8
+        for fault in lasting(storm):
+            begin = fault["at_ms"]
+            end = begin + fault.get("for_ms", storm["protocol"]["grace_ms"])
+            assert sum(begin - width <= at <= end + width for at in times) >= 8
 
 
 def test_scenes_answers_and_addresses_vary(storms: list[dict[str, Any]]) -> None:
-    kinds = Counter(fault["kind"] for storm in storms for fault in storm["fault"])
+    kinds = Counter(fault["kind"] for storm in storms for fault in lasting(storm))
     assert {*kinds} == {"partition", "pause", "leave", "crash"}
     answers = [any("answers" in line for line in storm["workload"]["send"]) for storm in storms]
     subsets = [any("to" in line for line in storm["workload"]["send"]) for storm in storms]
     assert {*answers} == {*subsets} == {True, False}
-    assert any(not storm["fault"] for storm in storms), "only splits and merges"
+    assert any(not lasting(storm) for storm in storms), "only splits and merges"

@@ -63,7 +63,7 @@ from testbed.fuzz.profiles.scenes import (
     Scenes,
     near,
 )
-from testbed.fuzz.profiles.storms import Storm, calm
+from testbed.fuzz.profiles.storms import SHAPES, Storm, calm, noise, shaped
 from testbed.plugins import reference
 from testbed.protocols.daisy.tree import LEVEL, daisy
 from testbed.workloads.script import ScriptedMessage
@@ -75,7 +75,6 @@ LEAST_MESSAGES, MOST_MESSAGES = 8, 120
 DENSITIES = (0.3, 0.7, 1.0)  # messages a heartbeat
 REDRAWS = 12  # of what is beyond the limits, before some faults are left out
 STORM_SEEDS = 2**16
-RESHAPING = {"split_above", "merge_below", "max_levels"}
 CHANNEL_RETRIES = 100  # longer than any fault lasts
 DEFAULT: Table = {"safe": True, "early": False, "inside": "all"}
 VARIANTS: tuple[Table, ...] = (
@@ -92,8 +91,8 @@ class MembersProfile(Profile):
 
     least: ClassVar[tuple[int, ...]] = (2, 3, 4)
     sizes: ClassVar[tuple[int, ...]] = (5,) * 8 + (6,) * 6 + (8,) * 5 + (32,)
-    mutants: ClassVar[int] = 3
-    storms: ClassVar[int] = 8
+    mutants: ClassVar[int] = 2
+    storms: ClassVar[int] = 10
 
     @override
     def reliable(self, rng: random.Random) -> bool:
@@ -158,11 +157,9 @@ class MembersProfile(Profile):
         document["protocol"] = {"name": reference(self.protocol)}
         network = resolved(document).network
         variant = rng.choice(VARIANTS) if rng.random() < 0.1 else DEFAULT
-        steady = rng.random() < 0.4  # groups are neither split nor merged
+        shape = rng.choice(SHAPES) if variant is DEFAULT else "steady"
         for _ in range(REDRAWS):
-            drawn = self.fitting(network, variant, rng)
-            if steady:
-                drawn = {key: value for key, value in drawn.items() if key not in RESHAPING}
+            drawn = shaped(self.fitting(network, variant, rng), shape, network.processes, rng)
             document["protocol"] = {"name": reference(self.protocol), **drawn}
             settings = self.protocol.Settings(**drawn)
             document["workload"]["settle_ms"] = self.repair_ms(settings)
@@ -172,6 +169,7 @@ class MembersProfile(Profile):
                 break
         self._keep_promised(document, rng)
         document["workload"]["send"] = storm.messages(document["fault"])
+        document["fault"] += noise(settings, nx.diameter(network.graph), rng)
         return document
 
     def actors(self, processes: int, settings: Any, rng: random.Random) -> list[int]:

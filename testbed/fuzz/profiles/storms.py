@@ -1,34 +1,47 @@
-"""Storms: small systems in which all talk at once whenever somebody goes, comes back or is missed.
+"""Storms: small systems in which much is said whenever somebody goes, comes back or is missed.
 
 Most mistakes of a group layer show only if several things meet within a few heartbeats: somebody comes
 back, others send meanwhile, and an answer is given inside a delivery. If who sends, who answers and
 when is drawn one by one, all of it rarely fits. So a storm leaves little to chance: around the end of
 each fault, and around another moment that follows from it, any process sends, mostly to all, and
-most messages are answered, in many storms by the process that the fault strikes. In this way one run
-tries most of what could meet there, and in a small system it takes little time.
+most messages are answered, in many storms by the process that the fault strikes. Or one process sends
+all the while that another is away, which answers everything when it is back. In this way one run tries
+most of what could meet there, and in a system of three or four processes it takes little time.
 
-What is drawn is a scene of one to three faults: processes are cut off and return; they leave, after a
+What is drawn is a scene of one to three faults, mostly of a server and members of its group: processes
+are cut off and return; two go, the second about when the first goes or is back; some leave, after a
 crash or not, and join again; any of these in a row; or nothing but groups that split and merge.
 """
 
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from testbed.fuzz.elements import Document, Table, rounded
+from testbed.fuzz.profiles.scenes import LOSS_MOST
+from testbed.protocols.daisy.tree import LEVEL, daisy
 from testbed.workloads.script import ScriptedMessage
 
-PROCESSES = (3, 4, 4, 5, 5, 6)
-SCENES = ("heal", "heal", "heal", "rejoin", "rejoin", "row")
+PROCESSES = (3, 3, 3, 4, 4, 4, 5, 5, 6)
+SCENES = ("heal", "heal", "heal", "pair", "pair", "rejoin", "row")
+SHAPES = (
+    ("steady",) * 5 + ("single",) * 2 + ("merge",) * 4 + ("split", "split", "both", "grow", "grow")
+)
+RESHAPING = {"split_above", "merge_below", "max_levels"}
+GROUP_SIZES = (1, 1, 2, 2, 2, 3)
 DELAYS_MS: tuple[Any, ...] = (0.0, 1.0, [0.0, 1.0], [0.0, 5.0])
 RATES_MBIT = (10.0, 100.0)
 AT_ENDS = (8, 12)  # messages, without answers
 ELSEWHERE = 6
+SPEECHES = (8, 16)
+SOON = 5  # heartbeats after the start
 WIDTHS = (1.0, 3.0, 3.0, 6.0)  # of what is around a moment, in heartbeats
 SUBSETS = (0.0, 0.0, 0.5, 1.0, 1.0)  # how many messages are to some processes only
 ANSWERED = (0.0, 0.7, 1.0, 1.0, 1.0)
 CHAINS = (1, 1, 2, 3)  # answers to answers
+LATE = (0.1, 0.3, 0.5)  # how many packets
 
 
 def calm(rng: random.Random) -> Document:
@@ -44,6 +57,34 @@ def calm(rng: random.Random) -> Document:
     }
 
 
+def shaped(drawn: Table, shape: str, nodes: int, rng: random.Random) -> Table:
+    """Settings with small groups, which are split or merged if the shape says so, or with one group."""
+    drawn = {key: value for key, value in drawn.items() if key not in RESHAPING}
+    drawn["group_size"] = min(rng.choice(GROUP_SIZES), (nodes + 1) // 2)
+    if shape == "single":
+        return {**drawn, "group_size": nodes, "levels": 1}
+    if shape != "steady":
+        drawn["levels"] = max(2, drawn["levels"])
+    if shape in ("split", "both", "grow"):
+        drawn["split_above"] = rng.randint(2, 4)
+    if shape in ("merge", "both"):
+        drawn["merge_below"] = rng.randint(2, 4)
+    if shape == "grow":
+        drawn["max_levels"] = rng.randint(drawn["levels"], 4)
+    return drawn
+
+
+def noise(settings: Any, diameter: int, rng: random.Random) -> list[Table]:
+    """In some storms packets are lost, or late by up to a heartbeat: what takes long meets more."""
+    drawn: list[Table] = []
+    if rng.random() < 0.25:
+        drawn.append({"kind": "loss", "rate": rounded(rng.uniform(0.2, 1) * LOSS_MOST / diameter)})
+    if rng.random() < 0.35:
+        late = rounded(rng.uniform(0.3, 1) * settings.heartbeat_ms)
+        drawn.append({"kind": "reordering", "rate": rng.choice(LATE), "late_ms": late})
+    return drawn
+
+
 @dataclass
 class Storm:
     """Draws faults, and messages around them, for a system of some processes with these settings."""
@@ -53,22 +94,45 @@ class Storm:
     rng: random.Random
 
     def __post_init__(self) -> None:
-        self.victims = self.rng.sample(range(self.nodes), min(3, self.nodes))
+        self.victims = self._victims()
         self.reshapes = self.settings.split_above is not None or self.settings.merge_below > 0
 
+    @cached_property
+    def groups(self) -> list[tuple[int, ...]]:
+        """The local groups, the server of each first."""
+        s = self.settings
+        tree = daisy(self.nodes, s.group_size, s.levels, s.split_above is not None)
+        return [members for number, members in tree.members.items() if number < LEVEL]
+
+    def _victims(self) -> list[int]:
+        """Any three processes, or mostly those of one group, its server first."""
+        order = self.rng.sample(range(self.nodes), self.nodes)
+        if self.rng.random() < 0.7:
+            large = [group for group in self.groups if len(group) > 1]
+            group = self.rng.choice(large or self.groups)
+            order.sort(key=lambda node: (node not in group, node != group[0]))
+        return order[:3]
+
     def faults(self) -> list[Table]:
-        """A scene; where groups split and merge, mostly less of it, or nothing."""
+        """A scene; where groups split and merge, less of it, or nothing."""
         rng = self.rng
         scenes: dict[str, Callable[[], list[Table]]] = {
             "heal": self._heal,
             "rejoin": self._rejoin,
+            "pair": self._pair,
             "row": self._row,
         }
         drawn = scenes[rng.choice(SCENES)]()
-        return drawn[: rng.choice([0, 0, 1, len(drawn)])] if self.reshapes else drawn
+        return drawn[: rng.choice([0, 1, len(drawn)])] if self.reshapes else drawn
+
+    # messages
 
     def messages(self, faults: list[Table]) -> list[ScriptedMessage]:
-        """All talk around the ends of these faults, and around other moments."""
+        """All talk around the ends of these faults and other moments; or one does, all along."""
+        style = self.rng.choice([self._crowd, self._speech])
+        return style(faults) + self._returns(faults)
+
+    def _crowd(self, faults: list[Table]) -> list[ScriptedMessage]:
         rng, beat = self.rng, self.settings.heartbeat_ms
         talkers = rng.sample(range(self.nodes), rng.choice([2, self.nodes, self.nodes]))
         answering = rng.choice(["any", "any", "subject"])
@@ -89,19 +153,69 @@ class Storm:
                     messages.append(self._addressed(message, subject, subsets))
         return messages
 
+    def _speech(self, faults: list[Table]) -> list[ScriptedMessage]:
+        """One sends while somebody is away until it is back, and that one answers all of it."""
+        rng, s = self.rng, self.settings
+        messages: list[ScriptedMessage] = []
+        for begins, ends, subject in self._absences(faults):
+            speaker = self._other(subject)
+            first = rng.choice([begins, begins + s.patience_ms, ends - 2 * s.heartbeat_ms])
+            last = ends + rng.uniform(0, 3) * s.heartbeat_ms
+            most, subsets = rng.choice(SPEECHES), rng.choice(SUBSETS)
+            for _ in range(most):
+                at = rounded(max(0.0, rng.uniform(min(first, last), last)))
+                message: ScriptedMessage = {"node": speaker, "at_ms": at}
+                messages.append(self._addressed(message, subject, subsets))
+                answer: ScriptedMessage = {"node": subject, "answers": len(messages) - 1}
+                messages.append(self._addressed(answer, subject, subsets))
+        return messages
+
+    def _other(self, subject: int) -> int:
+        """Another process, mostly of another group."""
+        others = [node for node in range(self.nodes) if node != subject]
+        far = [node for group in self.groups if subject not in group for node in group]
+        return self.rng.choice(far if far and self.rng.random() < 0.7 else others)
+
+    def _returns(self, faults: list[Table]) -> list[ScriptedMessage]:
+        """Who is away sends meanwhile, as soon as it can, and when it is back."""
+        rng = self.rng
+        messages: list[ScriptedMessage] = []
+        for begins, ends, subject in self._absences(faults) if faults else ():
+            if rng.random() < 0.5:
+                later = ends + rng.uniform(0, 3) * self.settings.heartbeat_ms
+                for at in (rng.uniform(begins, ends), later):
+                    message: ScriptedMessage = {"node": subject, "at_ms": rounded(at)}
+                    messages.append(self._addressed(message, rng.randrange(self.nodes), 0.5))
+        return messages
+
+    def _absences(self, faults: list[Table]) -> list[tuple[float, float, int]]:
+        """From when until when somebody is away; without faults, any time in which groups change."""
+        s, rng = self.settings, self.rng
+        if not faults:
+            begins = rng.uniform(0, 3 * s.patience_ms)
+            return [
+                (begins, begins + rng.uniform(2, 6) * s.heartbeat_ms, rng.randrange(self.nodes))
+            ]
+        return [
+            (fault["at_ms"], fault["at_ms"] + fault.get("for_ms", s.grace_ms), self._subject(fault))
+            for fault in faults
+        ]
+
+    def _subject(self, fault: Table) -> int:
+        return int(fault["node"] if "node" in fault else self.rng.choice(fault["nodes"]))
+
     def _moments(self, faults: list[Table]) -> list[tuple[float, int, int]]:
         """When there is much to say, who is struck then, and how much is said."""
         s, rng = self.settings, self.rng
         found: list[tuple[float, int, int]] = []
-        for fault in faults:
-            begins, lasts = fault["at_ms"], fault.get("for_ms", s.grace_ms)
-            subject = fault["node"] if "node" in fault else rng.choice(fault["nodes"])
-            found.append((begins + lasts, subject, rng.choice(AT_ENDS)))
+        for begins, ends, subject in self._absences(faults) if faults else ():
+            found.append((ends, subject, rng.choice(AT_ENDS)))
             if rng.random() < 0.6:
-                later = rng.choice([0.0, s.patience_ms, s.grace_ms, *[rng.uniform(0, lasts)] * 2])
+                lasts = [rng.uniform(0, ends - begins)] * 2
+                later = rng.choice([0.0, s.patience_ms, s.grace_ms, *lasts])
                 found.append((begins + later, subject, ELSEWHERE))
         if self.reshapes or not faults:
-            times = [rng.uniform(0, 3 * s.patience_ms) for _ in range(2)]
+            times = [rng.uniform(0, SOON * s.heartbeat_ms), rng.uniform(0, 3 * s.patience_ms)]
             found += [(at, rng.randrange(self.nodes), AT_ENDS[0]) for at in times]
         return found
 
@@ -112,11 +226,13 @@ class Storm:
             message["to"] = sorted({subject, *others})
         return message
 
+    # faults
+
     def _heal(self) -> list[Table]:
-        """One process is cut off or stands still, or two are cut off, once or twice."""
+        """One process is cut off or stands still, or two are cut off, up to three times."""
         rng, drawn = self.rng, list[Table]()
         one, two = self.victims[:1], sorted(self.victims[:2])
-        for _ in range(rng.choice([1, 1, 2])):
+        for _ in range(rng.choice([1, 1, 2, 3])):
             cut = {"kind": "partition", "nodes": rng.choice([one, one, one, two])}
             stop = {"kind": "pause", "node": one[0]}
             drawn.append(self._lasting(rng.choice([cut, cut, cut, stop]), drawn))
@@ -132,6 +248,23 @@ class Storm:
             if rng.random() < 0.2:
                 del drawn[-1]["for_ms"]
         return drawn
+
+    def _pair(self) -> list[Table]:
+        """Two go, in many storms only for a moment, the second about when the first goes or is back."""
+        rng, beat = self.rng, self.settings.heartbeat_ms
+        one, two = rng.sample(self.victims[:2], 2)
+        first = self._lasting(self._away(one), [])
+        second = self._lasting(self._away(two), [])
+        if rng.random() < 0.4:
+            first["for_ms"], second["for_ms"] = (rounded(rng.uniform(0.3, 4) * beat) for _ in "12")
+        begins, ends = first["at_ms"], first["at_ms"] + first["for_ms"]
+        about = rng.choice([begins, ends]) + rng.uniform(-2, 2) * beat
+        return [first, {**second, "at_ms": rounded(max(0.0, about))}]
+
+    def _away(self, node: int) -> Table:
+        leaves: Table = {"kind": "leave", "node": node}
+        cut: Table = {"kind": "partition", "nodes": [node]}
+        return self.rng.choice([leaves, leaves, cut, cut, {"kind": "pause", "node": node}])
 
     def _row(self) -> list[Table]:
         """Any faults, each of which begins about when another begins or ends."""
@@ -158,6 +291,8 @@ class Storm:
     def _later(self, faults: list[Table]) -> float:
         """A while after the start, or after a fault has ended that has one."""
         s, rng = self.settings, self.rng
+        if not faults:  # groups are first split and merged soon after the start
+            return rounded(rng.uniform(0, rng.choice([SOON * s.heartbeat_ms, s.patience_ms])))
         ends = [fault["at_ms"] + fault.get("for_ms", 0.0) for fault in faults]
         most = rng.choice([3 * s.heartbeat_ms, 1.5 * s.patience_ms, 1.5 * s.grace_ms])
-        return rounded(rng.choice(ends or [0.0]) + rng.uniform(0, most if ends else s.patience_ms))
+        return rounded(rng.choice(ends) + rng.uniform(0, most))
