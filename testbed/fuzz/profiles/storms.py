@@ -108,8 +108,8 @@ class Storm:
         """Any three processes, or mostly those of one group, its server first."""
         order = self.rng.sample(range(self.nodes), self.nodes)
         if self.rng.random() < 0.7:
-            large = [group for group in self.groups if len(group) > 1]
-            group = self.rng.choice(large or self.groups)
+            large = [group for group in self.groups if len(group) > 1] or self.groups
+            group = self.rng.choice(large if self.rng.random() < 0.6 else self.groups)
             order.sort(key=lambda node: (node not in group, node != group[0]))
         return order[:3]
 
