@@ -14,8 +14,8 @@ from ..base import Effects, Place
 from ..daisy import Daisy
 from ..daisy.levels import Levels
 from ..daisy.matrices import Matrices
-from ..daisy.server_group import ByOrigin
 from ..daisy.relay import Relaying
+from ..daisy.server_group import ByOrigin
 from ..groups.agreed import Flushed
 from ..groups.detector import Detector
 from ..groups.group import Group
