@@ -16,19 +16,23 @@ A message has arrived when all fragments of one copy have; of several copies the
 Time is ``unattributed`` where no packet is known that carried a message: packets were not recorded, or
 the protocol puts several messages into one datagram, which names one of them.
 
-Each hop points to the one before it, which is on another link or of another copy. Adding up the parts
-along the chains of all hops at once takes as many rounds as the longest chain has binary digits.
+Each hop points to the one before it, which is on another link or of another copy. Only hops that
+deliveries lead back to matter: with flooding that is one in five. Adding up the parts along all their
+chains at once takes as many rounds as the longest chain has binary digits.
+
+Hops are sorted once, by message, sender, receiver, copy, fragment and head. Then what belongs together
+is side by side, and where a packet was before is found by bisection.
 """
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from testbed.digest.arrays import Flags, Integers, integers, latest, runs_of
-from testbed.digest.steps import MESSAGE
+from testbed.digest.arrays import Flags, Integers, integers, runs_of
+from testbed.digest.steps import MESSAGE, with_message
 
 NS = 1_000_000_000
 ROUNDS = 32  # more than the binary digits of any chain's length
@@ -40,6 +44,8 @@ COLUMNS = (
     *("tail", "head", "queued", "started", "arrived", "bytes"),
     *("sender", "receiver", "copy", "fragment", *MESSAGE),
 )
+
+_PACKET = ("message", "sender", "receiver", "copy", "fragment")  # what tells packets apart
 
 Links = Mapping[tuple[int, int], tuple[int, int]]  # delay_ns and bandwidth_bps by (tail, head)
 
@@ -60,6 +66,8 @@ class Hops(NamedTuple):
     message: Integers  # its number
     sent_at: Integers  # when it was multicast
     own: Flags  # whether its source sent this packet
+    whole: Integers  # the number of its copy, all fragments of it
+    packet: Integers  # the number of this fragment of it
 
     @property
     def first(self) -> Flags:
@@ -89,12 +97,12 @@ def explain(hops: pa.Table, deliveries: pa.Table, links: Links) -> pa.Table:
     )
     sent, own = at - delay, node == source
     came = np.asarray(pc.coalesce(deliveries["held_at"], deliveries["at"]).to_numpy(), np.int64)
-    message, its = prepared(hops, deliveries, sent)
-    arrivals = first_arrivals(its)
-    before = chained(its, arrivals)
-    parts, begun = added_up(own_parts(its, before, links), before, known_since(its, before))
-    arrived, begun = np.append(its.arrived, 0), np.append(begun, 0)
+    message, every = prepared(hops, deliveries, sent)
+    arrivals = first_arrivals(every)
     last = np.where(own, NONE, arrivals.of(message, node))
+    its, before, last, tried = on_the_way(every, arrivals, last)
+    parts, begun = added_up(own_parts(its, before, tried, links), before, known_since(its, before))
+    arrived, begun = np.append(its.arrived, 0), np.append(begun, 0)
     last[(arrived[last] > came) | (begun[last] < sent)] = NONE
     lost = (last == NONE) & ~own  # nothing is known of how it came
     none = last == NONE
@@ -114,7 +122,7 @@ def explain(hops: pa.Table, deliveries: pa.Table, links: Links) -> pa.Table:
 
 def prepared(hops: pa.Table, deliveries: pa.Table, sent: Integers) -> tuple[Integers, Hops]:
     """The number of each delivery's message, and the hops of these messages."""
-    hops = hops.filter(pc.and_(pc.is_valid(hops["source"]), pc.is_valid(hops["seq"])))
+    hops = with_message(hops)
     several = pc.fill_null(hops["receiver"], SEVERAL)
     hops = hops.select(COLUMNS).set_column(COLUMNS.index("receiver"), "receiver", several)
     both = (deliveries, hops)
@@ -123,55 +131,76 @@ def prepared(hops: pa.Table, deliveries: pa.Table, sent: Integers) -> tuple[Inte
     sent_at = np.full(len(numbers), NONE)
     sent_at[ours] = sent
     known = np.flatnonzero(sent_at[theirs] != NONE)
-    columns = {name: integers(hops, name)[known] for name in COLUMNS}
+    columns: dict[str, Any] = {name: integers(hops, name)[known] for name in COLUMNS}
     own = columns.pop("source") == columns["sender"]
     del columns["seq"]
-    theirs = theirs[known]
-    return ours, Hops(**columns, message=theirs, sent_at=sent_at[theirs], own=own)
+    columns |= {"message": theirs[known], "sent_at": sent_at[theirs[known]], "own": own}
+    order = _sorted(*(columns[name] for name in (*_PACKET, "head", "arrived")))
+    columns = {name: column[order] for name, column in columns.items()}
+    whole, packet = (
+        numbered(*(columns[name] for name in names)) for names in (_PACKET[:-1], _PACKET)
+    )
+    return ours, Hops(**columns, whole=whole, packet=packet)
 
 
 def first_arrivals(hops: Hops) -> Arrivals:
     """When all fragments of a copy are there; of several copies, the first."""
-    copy = ids(hops.message, hops.sender, hops.receiver, hops.copy)
-    fragment = ids(copy, hops.fragment)
-    _, one = np.unique(fragment, return_index=True)
-    fragments = np.bincount(copy[one], minlength=1)
+    fragments = np.bincount(hops.whole[runs_of(hops.packet)[:-1]], minlength=1)
     here = np.flatnonzero((hops.receiver == SEVERAL) | (hops.receiver == hops.head))
-    order = np.lexsort((hops.arrived[here], fragment[here], hops.head[here]))
-    here = here[order]
-    here = here[runs_of(hops.head[here], fragment[here])[:-1]]  # a duplicate says nothing new
-    here = here[np.lexsort((hops.arrived[here], copy[here], hops.head[here]))]
-    bounds = runs_of(hops.head[here], copy[here])
-    last = here[bounds[1:] - 1]
-    last = last[np.diff(bounds) == fragments[copy[last]]]
-    keys = hops.message[last] << 32 | hops.head[last]
-    order = np.lexsort((hops.queued[last], hops.arrived[last], keys))
-    keys, last = keys[order], last[order]
+    here = here[runs_of(hops.packet[here], hops.head[here])[:-1]]  # a duplicate says nothing new
+    if fragments.max() > 1:
+        here = here[np.lexsort((hops.arrived[here], hops.whole[here], hops.head[here]))]
+        bounds = runs_of(hops.head[here], hops.whole[here])
+        here = here[bounds[1:] - 1]
+        here = here[np.diff(bounds) == fragments[hops.whole[here]]]
+    keys = hops.message[here] << 32 | hops.head[here]
+    order = np.lexsort((hops.queued[here], hops.arrived[here], keys))
+    keys, here = keys[order], here[order]
     first = runs_of(keys)[:-1]
-    return Arrivals(keys[first], last[first])
+    return Arrivals(keys[first], here[first])
 
 
-def chained(hops: Hops, arrivals: Arrivals) -> Integers:
-    """The hop before each: of its packet, or that by which its sender had got the message."""
-    relayed = arrivals.of(hops.message, hops.sender)
-    late = np.append(hops.arrived, 0)[relayed] > hops.queued
-    relayed[late | hops.own] = NONE
-    return np.where(hops.first, relayed, _previous(hops))
+def on_the_way(
+    hops: Hops, arrivals: Arrivals, last: Integers
+) -> tuple[Hops, Integers, Integers, Integers]:
+    """The hops that these lead back to, the one before each, and these, by their new numbers.
 
-
-def _previous(hops: Hops) -> Integers:
-    """The latest arrival of a packet at the node that it then left."""
+    And when their packets were first handed over.
+    """
     count = len(hops.head)
-    packet = ids(hops.message, hops.sender, hops.receiver, hops.copy, hops.fragment)
-    where = ids(np.tile(packet, 2), np.concatenate([hops.head, hops.tail]))
-    leaving = np.arange(2 * count) >= count
-    at = np.concatenate([hops.arrived, hops.queued]) * 2 + leaving
-    order = np.lexsort((at, where))
-    found = latest(~leaving[order], runs_of(where[order]))
-    left = leaving[order]
-    before = np.full(count, NONE)
-    before[order[left] - count] = np.append(order, NONE)[found[left]]
-    return before
+    before, needed = np.full(count, NONE), np.zeros(count, np.bool_)
+    rows = np.unique(last[last != NONE])
+    while len(rows):
+        needed[rows] = True
+        before[rows] = _before(hops, arrivals, rows)
+        rows = np.unique(before[rows])
+        rows = rows[(rows != NONE) & ~needed[rows]]
+    number = np.append(np.cumsum(needed) - 1, NONE)
+    rows = np.flatnonzero(needed)
+    columns: Iterable[Any] = (column[rows] for column in hops)
+    its = Hops(*columns)
+    return its, number[before[rows]], number[last], first_attempts(hops)[rows]
+
+
+def _before(hops: Hops, arrivals: Arrivals, rows: Integers) -> Integers:
+    """The hop before each of these: of its packet, or that by which its sender had got the message."""
+    found = _previous(hops, rows)
+    first = rows[hops.first[rows]]
+    relayed = arrivals.of(hops.message[first], hops.sender[first])
+    late = np.append(hops.arrived, 0)[relayed] > hops.queued[first]
+    relayed[late | hops.own[first]] = NONE
+    found[hops.first[rows]] = relayed
+    return found
+
+
+def _previous(hops: Hops, rows: Integers) -> Integers:
+    """The latest arrival of a packet at the node that it then left."""
+    arrivals = np.append(hops.packet << 32 | hops.head, NONE)
+    wanted = hops.packet[rows] << 32 | hops.tail[rows]
+    place = np.searchsorted(arrivals[:-1], wanted, "right") - 1
+    while (late := (arrivals[place] == wanted) & (hops.arrived[place] > hops.queued[rows])).any():
+        place -= late  # it came once more, later
+    return np.where(arrivals[place] == wanted, place, NONE)
 
 
 def known_since(hops: Hops, before: Integers) -> Integers:
@@ -180,14 +209,16 @@ def known_since(hops: Hops, before: Integers) -> Integers:
     return np.where(before == NONE, since, np.append(hops.arrived, 0)[before])
 
 
-def own_parts(hops: Hops, before: Integers, links: Links) -> dict[str, Integers]:
+def own_parts(
+    hops: Hops, before: Integers, attempted: Integers, links: Links
+) -> dict[str, Integers]:
     """What the time of each hop consists of, since the end of the one before."""
     ends, which = np.unique(hops.tail << 32 | hops.head, return_inverse=True)
     configured = [links[end >> 32, end & 0xFFFFFFFF] for end in ends.tolist()]
     delay, bandwidth = np.array(configured, np.int64).reshape(-1, 2)[which].T
     serialisation = hops.bytes * 8 * NS // bandwidth
     since = known_since(hops, before)
-    tried = np.where(hops.first, np.maximum(first_attempts(hops), since), since)
+    tried = np.where(hops.first, np.maximum(attempted, since), since)
     between = hops.queued - tried
     return {
         "propagation": delay,
@@ -207,8 +238,9 @@ def own_parts(hops: Hops, before: Integers, links: Links) -> dict[str, Integers]
 
 def first_attempts(hops: Hops) -> Integers:
     """When the sender of each packet first handed over what it holds, to this receiver or to all."""
-    one = ids(hops.message, hops.sender, hops.fragment)
-    whom = ids(one, hops.receiver)
+    number = ids if hops.fragment.any() else numbered  # they are sorted but for fragments
+    one = number(hops.message, hops.sender, hops.fragment)
+    whom = number(hops.message, hops.sender, hops.receiver, hops.fragment)
     many = hops.receiver == SEVERAL
     attempts = []
     for key, counted in ((whom, hops.first), (one, hops.first & many)):
@@ -236,19 +268,30 @@ def added_up(
 
 
 def ids(*keys: Integers) -> Integers:
-    """A number from 0 for each combination of keys."""
-    least = [key.min(initial=0) for key in keys]
-    widths = [
-        int(key.max(initial=0) - low).bit_length() for key, low in zip(keys, least, strict=True)
-    ]
-    if sum(widths) <= BITS:  # one key sorts faster than many
-        packed = np.zeros_like(keys[0])
-        for key, low, width in zip(keys, least, widths, strict=True):
-            packed = packed << width | key - low
-        numbers: Integers = np.unique(packed, return_inverse=True)[1]
-        return numbers
-    order = np.lexsort(keys[::-1])
-    starts = runs_of(*(key[order] for key in keys))
+    """A number from 0 for each combination of keys, in their order."""
+    order = _sorted(*keys)
     found = np.empty_like(keys[0])
-    found[order] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    found[order] = numbered(*(key[order] for key in keys))
     return found
+
+
+def numbered(*keys: Integers) -> Integers:
+    """The same for keys that are sorted."""
+    starts = runs_of(*keys)
+    return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+
+
+def _sorted(*keys: Integers) -> Integers:
+    """An order by keys, the first of which counts most."""
+    least = [int(key.min(initial=0)) for key in keys]
+    widths = [
+        (int(key.max(initial=0)) - low).bit_length() for key, low in zip(keys, least, strict=True)
+    ]
+    columns, room = [np.zeros_like(keys[0])], BITS
+    for key, low, width in zip(keys, least, widths, strict=True):  # fewer columns sort faster
+        if width > room:
+            columns.append(np.zeros_like(key))
+            room = BITS
+        columns[-1] = columns[-1] << width | key - low
+        room -= width
+    return np.lexsort(columns[::-1])

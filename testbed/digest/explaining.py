@@ -9,16 +9,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark import SparkContext
 
 from testbed.digest.arrays import integers
 from testbed.digest.delays import COLUMNS, explain
 from testbed.digest.schemas import SCHEMAS
-from testbed.digest.steps import MESSAGE, Facts
+from testbed.digest.steps import MESSAGE, Facts, with_message
 
-ROWS = 1_000_000  # of both tables, in a bucket
+ROWS = 1_000_000  # of both tables, at most in a bucket
+WORTHWHILE = 200_000  # for a core
 READ = {"deliveries": ("node", *MESSAGE, "at", "delay", "held_at"), "hops": COLUMNS}
 
 
@@ -40,21 +40,23 @@ class Bucket:
         schema = SCHEMAS[table]
         found = [pa.schema([schema.field(name) for name in columns]).empty_table()]
         for part in sorted((self.facts.tables / f"{table}.parquet").glob("*.parquet")):
-            rows = pq.read_table(part, columns=columns)
-            rows = rows.filter(pc.and_(pc.is_valid(rows["source"]), pc.is_valid(rows["seq"])))
-            name = np.abs(integers(rows, "source") * 31 + integers(rows, "seq"))
-            found.append(rows.filter(pa.array(name % self.of == self.number)))
+            with pq.ParquetFile(part) as file:  # ``read_table`` imports much
+                rows = with_message(file.read(columns))
+            if self.of > 1:
+                name = np.abs(integers(rows, "source") * 31 + integers(rows, "seq"))
+                rows = rows.filter(pa.array(name % self.of == self.number))
+            found.append(rows)
         return pa.concat_tables(found)
 
 
 def explain_runs(spark: SparkContext, facts: Sequence[Facts]) -> None:
     """Write the table ``delays`` of each run whose other tables are written."""
-    buckets = [bucket for each in facts for bucket in _buckets(each)]
+    buckets = [bucket for each in facts for bucket in _buckets(each, spark.defaultParallelism)]
     spark.parallelize(buckets, len(buckets)).foreach(Bucket.explain)
 
 
-def _buckets(facts: Facts) -> Iterable[Bucket]:
+def _buckets(facts: Facts, cores: int) -> Iterable[Bucket]:
     parts = [part for table in READ for part in (facts.tables / f"{table}.parquet").glob("*")]
     rows = sum(pq.read_metadata(part).num_rows for part in parts)
-    count = rows // ROWS + 1
+    count = max(rows // ROWS + 1, min(rows // WORTHWHILE + 1, cores))
     return [Bucket(facts, number, count) for number in range(count)]

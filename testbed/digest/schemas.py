@@ -27,7 +27,13 @@ SCHEMAS = {
 def write_part(tables: Path, name: str, number: int, rows: pa.Table) -> None:
     """Write a part of a table; whoever writes it again writes the same."""
     schema = SCHEMAS[name]
+    wide = [field.name for field in schema if field.type == pa.int64()]  # times, mostly
     directory = tables / f"{name}.parquet"
     directory.mkdir(exist_ok=True)
     with whole(directory / f"part-{number:05}.parquet") as part:
-        pq.write_table(rows.select(schema.names).cast(schema), part)
+        pq.write_table(
+            rows.select(schema.names).cast(schema),
+            part,
+            use_dictionary=[name for name in schema.names if name not in wide],
+            column_encoding=dict.fromkeys(wide, "DELTA_BINARY_PACKED"),
+        )

@@ -72,7 +72,7 @@ class Facts:
 
     def to_messages(self, role: str, rows: pa.Table) -> Iterator[Piece]:
         """Rows about messages; of packets without a message there is nothing to say."""
-        rows = rows.filter(pc.and_(pc.is_valid(rows["source"]), pc.is_valid(rows["seq"])))
+        rows = with_message(rows)
         name = integers(rows, "source") * 31 + integers(rows, "seq")
         return self.spread("message", role, rows, np.abs(name))
 
@@ -83,6 +83,13 @@ class Facts:
     def write(self, name: str, bucket: int, rows: pa.Table) -> None:
         """Write a step's part of a table."""
         write_part(self.tables, name, bucket, rows)
+
+
+def with_message(rows: pa.Table) -> pa.Table:
+    """The rows that are about a message."""
+    if not any(rows[name].null_count for name in MESSAGE):
+        return rows
+    return rows.filter(pc.and_(*(pc.is_valid(rows[name]) for name in MESSAGE)))
 
 
 Tables = Mapping[str, pa.Table]  # by role
