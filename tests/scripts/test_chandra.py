@@ -189,6 +189,14 @@ def test_claims_whose_points_were_not_run_are_not_judged() -> None:
         assert {v for says, v in verdicts.items() if words in says} <= {UNJUDGED}, words
 
 
+def test_one_size_tells_nothing_of_a_shape() -> None:
+    one = {point: runs for point, runs in found().items() if point.figure == 3 and point.x == 15}
+    verdicts = {each.says: each.verdict for each in judged(CLAIMS, Curves(one))}
+    assert verdicts["15 processes: KS about 25 percent"] == "yes"
+    for words in ("falls", "linear", "close together", "logs follow", "threshold"):
+        assert {v for says, v in verdicts.items() if words in says} == {UNJUDGED}, words
+
+
 def test_integers_are_counted_in_all_ways() -> None:
     size = Size(entries=2, destinations=5, empty=1, own=6)
     runs = [Measured(8, {COPY: size, MESSAGE: size, PROCESS: size}, Size(4, 10, 2))]

@@ -10,6 +10,7 @@ from scripts.reproductions.chandra.claims import CLAIMS
 from scripts.reproductions.chandra.points import (
     ALL,
     CLOCKS,
+    COPY,
     EVENTS,
     FIGURES,
     TURNS,
@@ -220,8 +221,9 @@ def values(found: Found) -> dict[str, str]:
     named = {}
     for n in (15, 100):
         for clock in (TURNS, EVENTS):
-            for name, counting in (("printed", PRINTED), ("shorter", SHORTER)):
-                cells = [_at(found, Reading(clock, counting), 3, s, float(n)) for s in ALL]
+            ways = {"printed": (PRINTED,), "shorter": (SHORTER,), "copies": (PRINTED, COPY)}
+            for name, way in ways.items():
+                cells = [_at(found, Reading(clock, *way), 3, s, float(n)) for s in ALL]
                 named[f"{clock}_{n}_{name}"] = _listed(cells)
     for clock in (TURNS, EVENTS):
         shortest, longest = (_ends(found, Reading(clock), 7, s) for s in (1, 2))

@@ -135,12 +135,16 @@ def log_follows(found: Curves, whose: str) -> Finding:
                 logs, messages = found(figure, s, whose, log=True), found(figure, s, whose)
             except LookupError:
                 continue
+            if len(messages) < 2:
+                continue
             ratios = {x: over(logs[x], messages[x]) for x in messages}
             means = tuple(fmean(seed) for seed in zip(*ratios.values(), strict=True))
             shares = [over(ratio, means) for ratio in ratios.values()]
             far = max(far, *(abs(fmean(share) - 1) for share in shares))
             inside = [Interval.of(share).within(*LEVEL) for share in shares]
             answers[f"Fig. {figure} S{s}"] = all_of(inside)
+    if not answers:
+        raise CannotJudgeError("a curve has two points at least")
     return Finding.of_each(f"at most {far:.0%} from its mean", answers)
 
 
