@@ -221,9 +221,13 @@ def values(found: Found) -> dict[str, str]:
     named = {}
     for n in (15, 100):
         for clock in (TURNS, EVENTS):
-            ways = {"printed": (PRINTED,), "shorter": (SHORTER,), "copies": (PRINTED, COPY)}
+            ways = {
+                "printed": Reading(clock),
+                "shorter": Reading(clock, SHORTER),
+                "copies": Reading(clock, weighting=COPY),
+            }
             for name, way in ways.items():
-                cells = [_at(found, Reading(clock, *way), 3, s, float(n)) for s in ALL]
+                cells = [_at(found, way, 3, s, float(n)) for s in ALL]
                 named[f"{clock}_{n}_{name}"] = _listed(cells)
     for clock in (TURNS, EVENTS):
         shortest, longest = (_ends(found, Reading(clock), 7, s) for s in (1, 2))
