@@ -162,15 +162,15 @@ def _claims(claims: Iterable[Judged]) -> str:
     rows = [
         [
             escape(its.where),
+            f"<td>{_mark(its.verdict)}</td>",
             f'<td class="wrap">{_inline(its.says)}<small class="rule">{escape(its.compared)}. '
             f"<i>Rule:</i> {escape(its.rule)}.</small></td>",
             escape(its.measured),
-            f"<td>{_mark(its.verdict)}</td>",
         ]
         for its in claims
     ]
-    heads = ("", "the paper says; what is compared", "measured", "holds")
-    return f'<div class="claims">{write_table(heads, rows, kinds=" ww ")}</div>'
+    heads = ("", "holds", "the paper says; what is compared", "measured")
+    return f'<div class="claims">{write_table(heads, rows, kinds="  ww")}</div>'
 
 
 def _erratum(its: Erratum, numbers: Numbers) -> str:
