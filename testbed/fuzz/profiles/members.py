@@ -170,6 +170,7 @@ class MembersProfile(Profile):
         self._keep_promised(document, rng)
         document["workload"]["send"] = storm.messages(document["fault"])
         document["fault"] += noise(settings, nx.diameter(network.graph), rng)
+        self._keep_promised(document, rng)
         return document
 
     def actors(self, processes: int, settings: Any, rng: random.Random) -> list[int]:
