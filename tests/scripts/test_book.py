@@ -4,19 +4,24 @@ import re
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
+from scripts.reproductions.baldoni import chapter as baldoni
 from scripts.reproductions.book import command
-from scripts.reproductions.book.blocks import blocks, unnamed
+from scripts.reproductions.book.blocks import NAME, blocks, unnamed
 from scripts.reproductions.book.markdown import write_docs
 from scripts.reproductions.book.page import write_book
 from scripts.reproductions.book.store import from_json, stored, to_json, write_parquet
 from scripts.reproductions.chapter import Chapter, Erratum, Plot, Reproduction, Table
 from scripts.reproductions.claims import Judged
+from scripts.reproductions.command import text
 from scripts.reproductions.drawing import drawn
+from scripts.reproductions.gidenstam import chapter as gidenstam
 from scripts.reproductions.intervals import cell, draw
+from scripts.reproductions.mostefaoui import chapter as mostefaoui
 from scripts.reproductions.running import compute
 from testbed.errors import UserError
 
@@ -194,3 +199,11 @@ def test_how_long_it_takes_is_said_by_what_is_known(monkeypatch: pytest.MonkeyPa
     other = DOE._replace(name="other")
     told = command.estimate([(other, Namespace(most=8))], "local")
     assert told == "how long it takes is not known of other"
+
+
+@pytest.mark.parametrize("module", [baldoni, gidenstam, mostefaoui])
+def test_texts_name_only_numbers_that_there_are(module: Any) -> None:
+    prose = text(str(module.__file__))
+    lines = [line for line in prose.splitlines() if not NAME.fullmatch(line.strip())]
+    named = {name for line in lines for name in NAME.findall(line)}
+    assert named == set(module.values({}))
