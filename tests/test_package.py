@@ -1,6 +1,8 @@
 """The wheel: all that the tree has, and a simulator where nothing but its dependencies is installed."""
 
+import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -99,6 +101,14 @@ def test_the_wheel_has_every_file_of_the_packages(wheel: Path) -> None:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert {"testbed/py.typed", "testbed/protocols/__init__.py"} <= expected
     assert names == expected
+
+
+def test_vagrant_copies_every_file_of_the_packages() -> None:
+    (found,) = re.findall(r"rsync__exclude: (\[.*?\])", (ROOT / "Vagrantfile").read_text())
+    for pattern in json.loads(found):
+        where = ROOT.glob(pattern[1:]) if pattern.startswith("/") else ROOT.rglob(pattern)
+        kept = {path.relative_to(ROOT).parts[0] for path in where}
+        assert kept <= {"runs", ".venv", ".vagrant"}, f"{pattern} is also in {kept}"
 
 
 def test_an_installed_simulator_runs_a_file_of_the_users_own(
