@@ -104,6 +104,7 @@ def said(
             "PID": str(os.getpid()),
             "PORT": str(server.getsockname()[1]),
             "PYTHON": "/usr/bin/python3",
+            "LIBMOUNT_FORCE_MOUNT2": "always",  # newer ones would not hand `-o /` to hostfs as it is
         }
         ways = "".join(
             f'echo "=== {name}"; ( {way} ) 2>&1; umount /mnt 2>/dev/null\n'
