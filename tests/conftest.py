@@ -1,5 +1,6 @@
 """Settings of all tests."""
 
+import math
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from testbed.commands import progress
 from tests.command_line import CommandLine
 
 # A loaded machine is no failure. CI draws the same examples each time; elsewhere they are fresh.
@@ -25,6 +27,7 @@ def spark() -> Iterator[Any]:
 
 
 @pytest.fixture
-def testbed(capsys: pytest.CaptureFixture[str]) -> CommandLine:
-    """The command line."""
+def testbed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> CommandLine:
+    """The command line, which does not say how far it is, however slow the machine may be."""
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", math.inf)
     return CommandLine(capsys)
