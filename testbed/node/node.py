@@ -157,14 +157,14 @@ class Node:
         count, effect = 0, None
         try:
             for effect in effects:
+                count += 1
                 if self.inspect is not None:
                     self.inspect(self, effect)
-                count += 1
                 if count > MOST_EFFECTS:
                     raise MisuseError(f"it goes on yielding, {MOST_EFFECTS:,} effects in one call")
                 self._perform_one(effect, now)
         except BaseException as error:
-            trouble(error, self).performed(effects, effect)
+            trouble(error, self).performed(effects, [effect] if count else [])
             raise
 
     def _perform_one(self, effect: Any, now: int) -> None:

@@ -20,10 +20,10 @@ class Trouble:
         self.effects: list[Any] = []  # that were being performed, the innermost first
         self.asked: list[Any] = []  # the effects that it had come to in these
 
-    def performed(self, effects: Any, effect: Any) -> None:
-        """The node was performing these effects, and had come to this one."""
+    def performed(self, effects: Any, asked: list[Any]) -> None:
+        """The node was performing these effects, and had come to this one, if to any."""
         self.effects.append(effects)
-        self.asked.append(effect)
+        self.asked += asked
 
     def happened(
         self, method: str, arguments: tuple[Any, ...], now: int, effects: Any = None

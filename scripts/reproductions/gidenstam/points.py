@@ -47,7 +47,7 @@ HOPWISE, TIMED = "hops", "rounds"  # what the age of an event is
 AGES = {HOPWISE: "ages are hops", TIMED: "ages are times"}
 PACKETS, HOSTS = "single messages fail", "hosts fail for a round"
 FEW_LOADS = (0.05, 0.1, 0.2, 0.5)  # of Fig. 5 c
-TRIED = 300  # events of a run of Fig. 5 c: 1,000 recoveries and more in ten, if events are lost
+TRIED = 360  # events of a run of Fig. 5 c: 1,000 recoveries and more in ten, if events are lost
 COVERED = {125: 16, 250: 8, 1000: 2}  # processes, and rounds in which one event each is multicast
 
 

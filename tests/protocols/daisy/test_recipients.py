@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from testbed.protocols.daisy import Daisy
 from testbed.protocols.daisy.matrices import Matrices
 from testbed.protocols.groups.agreed import Flushed, HeldCast, Label
 from testbed.protocols.groups.messages import Cast, Report
@@ -261,7 +262,7 @@ class Hasty(Matrices):
 def test_copies_of_a_cast_are_not_enough(
     way: type[Matrices], ok: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("testbed.protocols.daisy.daisy.Matrices", way)
+    monkeypatch.setattr(Daisy, "to_recipients", way)
     assert answered(flowers(4), to=[2], crash=[1]).check().ok == ok
 
 
