@@ -34,6 +34,7 @@ from scripts.reproductions.gidenstam.points import (
     RECOVERIES,
     SCHEMES,
     SOME,
+    TRIED,
     Buffers,
     Found,
     Measured,
@@ -219,7 +220,7 @@ def test_where_nothing_is_to_be_recovered_success_cannot_be_judged() -> None:
     nothing = {point: its._replace(tried=seeds(0), success=nan) for point, its in GOOD.items()}
     low = judged([claim for claim in CLAIMS if claim.says.startswith("fewer")], nothing)
     assert [its.verdict for its in low] == [UNJUDGED] * 4
-    assert low[0].measured == "nothing to recover in 1,200 events"
+    assert low[0].measured == f"nothing to recover in {TRIED * len(nan):,} events"
     high = [claim for claim in CLAIMS if claim.says.startswith("at high load they")]
     idle = {p: nothing[p] if p.x == FEW_LOADS[0] else its for p, its in GOOD.items()}
     assert [claim.judge(idle).holds for claim in high] == [True] * 4
