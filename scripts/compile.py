@@ -30,20 +30,16 @@ def main() -> int:
         return 0 if log.exists() else 1
     place.parent.mkdir(exist_ok=True)
     for old in place.parent.iterdir():  # a process that uses it has it open
-        if old.stem != place.stem:
-            shutil.rmtree(old) if old.is_dir() else old.unlink()
+        shutil.rmtree(old) if old.is_dir() else old.unlink()
     with tempfile.TemporaryDirectory() as build:
-        new = place.with_suffix(f".{os.getpid()}")
+        new = place.with_suffix(".new")
         try:
             compile_to(new, Path(build))
         except (Exception, SystemExit):
             log.write_text(traceback.format_exc())
             print(f"compile: this failed (log: {log})", file=sys.stderr)
             return 1
-    try:
-        new.rename(place)
-    except OSError:  # another set-up has just done the same
-        shutil.rmtree(new)
+    new.rename(place)
     return 0
 
 

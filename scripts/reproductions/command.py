@@ -42,13 +42,15 @@ def reproduced(paper: Reproduction, options: Namespace) -> Chapter:
     )  # fmt: skip
 
 
-def main(paper: Reproduction) -> None:
-    """Reproduce a paper."""
+def main(paper: Reproduction) -> Chapter:
+    """Reproduce a paper, and show it."""
     options = options_of(paper)
     try:
-        show(reproduced(paper, options), options.runs / paper.name)
+        chapter = reproduced(paper, options)
     except UserError as error:
         sys.exit(f"reproduce: {error}")
     except KeyboardInterrupt:
         print("stopped; the same command goes on from here", file=sys.stderr)
         sys.exit(130)
+    show(chapter, options.runs / paper.name)
+    return chapter

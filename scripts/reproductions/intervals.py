@@ -53,6 +53,18 @@ class Interval(NamedTuple):
         return True if self.low > number else None if self.high > number else False
 
 
+def minus(one: Sequence[float], other: Sequence[float]) -> tuple[float, ...]:
+    """The difference, seed by seed."""
+    return tuple(a - b for a, b in zip(one, other, strict=True))
+
+
+def ratio(one: Sequence[float], other: Sequence[float]) -> tuple[float, ...]:
+    """The ratio, seed by seed."""
+    if not all(other):
+        raise CannotJudgeError("there is nothing to compare: a figure is 0")
+    return tuple(a / b for a, b in zip(one, other, strict=True))
+
+
 def shown(values: Sequence[float]) -> str:
     """A mean and the half-width of its interval."""
     return f"{_digits(fmean(values), 3)} ± {_digits(half_width(values), 2)}"
@@ -91,8 +103,7 @@ def draw(
 def less(found: Mapping[Key, Any], figure: str, one: Key, *others: Key) -> Answer:
     """Whether a figure of one point is less than those of others."""
     values = [getattr(found[point], figure) for point in (one, *others)]
-    ahead = ([y - x for x, y in zip(values[0], more, strict=True)] for more in values[1:])
-    return all_of([Interval.of(each).above(0) for each in ahead])
+    return all_of([Interval.of(minus(more, values[0])).above(0) for more in values[1:]])
 
 
 @judges("{figure}: {one} < {others}", PAIRED)

@@ -28,7 +28,9 @@ def show(chapter: Chapter, directory: Path) -> None:
     for plot in chapter.plots:
         for suffix, content in (("svg", plot.svg), ("png", plot.png)):
             (directory / f"{plot.name}.{suffix}").write_bytes(content)
-    if chapter.plots:
+    for erratum in chapter.errata:
+        (directory / f"{erratum.name}.svg").write_bytes(erratum.diagram)
+    if chapter.plots or chapter.errata:
         print(f"plots: {directory}")
 
 

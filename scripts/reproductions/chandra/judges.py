@@ -13,7 +13,7 @@ from statistics import fmean, linear_regression
 from scripts.reproductions.chandra.points import ALL
 from scripts.reproductions.chandra.readings import KS, KS_PRIME, Curve, Curves, Seeds
 from scripts.reproductions.claims import Answer, CannotJudgeError, Finding, all_of, judges
-from scripts.reproductions.intervals import Interval, shown
+from scripts.reproductions.intervals import Interval, minus, ratio, shown
 
 TENTH = 0.1
 LEVEL = (1 - TENTH, 1 + TENTH)
@@ -24,16 +24,6 @@ LEVEL_RULE = f"{EACH}, divided seed by seed by the mean of its curve, is within 
 def below(values: Sequence[float], number: float) -> Answer:
     """Whether all of the interval of a mean is below a number."""
     return Interval.of([-value for value in values]).above(-number)
-
-
-def over(one: Seeds, other: Seeds) -> Seeds:
-    """The ratio, seed by seed."""
-    return tuple(a / b for a, b in zip(one, other, strict=True))
-
-
-def less(one: Seeds, other: Seeds) -> Seeds:
-    """The difference, seed by seed."""
-    return tuple(a - b for a, b in zip(one, other, strict=True))
 
 
 def highest(curve: Curve) -> Seeds:
@@ -81,7 +71,7 @@ def falls_with_n(found: Curves) -> Finding:
     words = ", ".join(f"{fmean(a):.3g} → {fmean(b):.2g}" for a, b in ends.values())
     steps = {name: pairwise([curve[n] for n in sorted(curve)]) for name, curve in curves.items()}
     answers = {
-        name: all_of([Interval.of(less(a, b)).above(0) for a, b in its])
+        name: all_of([Interval.of(minus(a, b)).above(0) for a, b in its])
         for name, its in steps.items()
     }
     return Finding.of_each(words, answers)
@@ -123,7 +113,7 @@ def alike(found: Curves) -> Finding:
     answers, most = {}, 0.0
     for n in curves["S1"]:
         means = tuple(fmean(seed) for seed in zip(*(c[n] for c in curves.values()), strict=True))
-        shares = [over(curve[n], means) for curve in curves.values()]
+        shares = [ratio(curve[n], means) for curve in curves.values()]
         most = max(most, *(abs(fmean(share) - 1) for share in shares))
         answers[f"n = {n:g}"] = all_of([Interval.of(share).within(*LEVEL) for share in shares])
     return Finding.of_each(f"at most {most:.0%} from their mean", answers)
@@ -139,7 +129,7 @@ def threshold(found: Curves, setting: int, paper: float) -> Finding:
     sizes = sorted(ks)
     if sizes[0] > paper - 5 or sizes[-1] < paper + 5:
         raise CannotJudgeError(f"no n run on both sides of {paper:g} ± 5")
-    leads = [less(ks[n], prime[n]) for n in sizes]
+    leads = [minus(ks[n], prime[n]) for n in sizes]
     crossings = [crossing(sizes, lead) for lead in zip(*leads, strict=True)]
     if None not in crossings:
         values = [value for value in crossings if value is not None]
@@ -175,9 +165,9 @@ def prime_is_less(
         places = [place for place in ks if not x or place in x]
         if not places:
             raise LookupError(f"Fig. {figure} at {x}")
-        ahead = [less(ks[place], prime[place]) for place in places]
+        ahead = [minus(ks[place], prime[place]) for place in places]
         ahead = [tuple(-value for value in its) for its in ahead] if more else ahead
-        ratios = [fmean(over(prime[place], ks[place])) for place in places]
+        ratios = [fmean(ratio(prime[place], ks[place])) for place in places]
         answers[f"S{s}"] = all_of([Interval.of(its).above(0) for its in ahead])
         words.append(f"{min(ratios):.2f} to {max(ratios):.2f}")
     return Finding.of_each(f"KS'/KS {', '.join(words)}", answers)
@@ -194,7 +184,7 @@ def closer_when_large(found: Curves) -> Finding:
         ks, prime = found(3, s), found(3, s, KS_PRIME)
         if len(ks) < 2:
             raise CannotJudgeError("only one n was run")
-        few, many = (tuple(map(abs, less(ks[n], prime[n]))) for n in (min(ks), max(ks)))
-        answers[f"S{s}"] = Interval.of(less(few, many)).above(0)
+        few, many = (tuple(map(abs, minus(ks[n], prime[n]))) for n in (min(ks), max(ks)))
+        answers[f"S{s}"] = Interval.of(minus(few, many)).above(0)
         words.append(f"{fmean(few):.2g} → {fmean(many):.2g}")
     return Finding.of_each(", ".join(words), answers)

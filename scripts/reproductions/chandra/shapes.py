@@ -2,11 +2,11 @@
 
 from statistics import fmean
 
-from scripts.reproductions.chandra.judges import EACH, LEVEL, LEVEL_RULE, below, highest, less, over
+from scripts.reproductions.chandra.judges import EACH, LEVEL, LEVEL_RULE, below, highest
 from scripts.reproductions.chandra.points import ALL, FIGURES
 from scripts.reproductions.chandra.readings import KS, KS_PRIME, Curves
 from scripts.reproductions.claims import CannotJudgeError, Finding, all_of, judges
-from scripts.reproductions.intervals import Interval, shown
+from scripts.reproductions.intervals import Interval, minus, ratio, shown
 
 
 @judges(
@@ -35,10 +35,10 @@ def close(
 ) -> Finding:
     """KS' and KS are close together."""
     ks, prime = found(figure, setting), found(figure, setting, KS_PRIME)
-    ratios = [over(prime[x], ks[x]) for x in ks]
-    means = [fmean(ratio) for ratio in ratios]
+    ratios = [ratio(prime[x], ks[x]) for x in ks]
+    means = [fmean(each) for each in ratios]
     words = f"KS'/KS {min(means):.2f} to {max(means):.2f}"
-    return Finding(words, all_of([Interval.of(ratio).within(low, high) for ratio in ratios]))
+    return Finding(words, all_of([Interval.of(each).within(low, high) for each in ratios]))
 
 
 @judges(
@@ -52,7 +52,7 @@ def rises_then_steady(found: Curves) -> Finding:
     for s in ALL:
         curve = found(4, s)
         first, (before, last) = curve[min(curve)], (curve[x] for x in sorted(curve)[-2:])
-        rise, step = Interval.of(less(last, first)).above(0), below(over(last, before), LEVEL[1])
+        rise, step = Interval.of(minus(last, first)).above(0), below(ratio(last, before), LEVEL[1])
         answers[f"S{s}"] = all_of([rise, step])
         words.append(f"{fmean(first):.3g} → {fmean(before):.3g} → {fmean(last):.3g}")
     return Finding.of_each(", ".join(words), answers)
@@ -65,9 +65,9 @@ def rises_then_steady(found: Curves) -> Finding:
 def unaffected_by_multicasts(found: Curves) -> Finding:
     """Many multicasts take no more than few."""
     few, many = found(4, 1), found(4, 4)
-    ratios = {f"{x:g} ms": over(many[x], few[x]) for x in many if x in few}
-    words = ", ".join(f"{fmean(ratio):.2f}" for ratio in ratios.values())
-    answers = {name: Interval.of(ratio).within(*LEVEL) for name, ratio in ratios.items()}
+    ratios = {f"{x:g} ms": ratio(many[x], few[x]) for x in many if x in few}
+    words = ", ".join(f"{fmean(each):.2f}" for each in ratios.values())
+    answers = {name: Interval.of(each).within(*LEVEL) for name, each in ratios.items()}
     return Finding.of_each(words, answers)
 
 
@@ -87,7 +87,7 @@ def constant(
         if len(curve) < 2:
             raise LookupError(f"two points of Fig. {figure} from {since:g} on")
         means = tuple(fmean(seed) for seed in zip(*curve.values(), strict=True))
-        shares = [over(its, means) for its in curve.values()]
+        shares = [ratio(its, means) for its in curve.values()]
         answers[f"S{s}"] = all_of([Interval.of(share).within(*LEVEL) for share in shares])
         far = max((fmean(share) - 1 for share in shares), key=abs)
         words.append(f"{far:+.0%}")
@@ -104,7 +104,7 @@ def falls_slightly(found: Curves, figure: int, settings: tuple[int, ...]) -> Fin
     for s in settings:
         curve = found(figure, s)
         first, last = curve[min(curve)], curve[max(curve)]
-        answers[f"S{s}"] = Interval.of(over(last, first)).within(LEVEL[0], 1)
+        answers[f"S{s}"] = Interval.of(ratio(last, first)).within(LEVEL[0], 1)
         words.append(f"{fmean(first):.3g} → {fmean(last):.3g}")
     return Finding.of_each(", ".join(words), answers)
 
@@ -137,9 +137,9 @@ def log_follows(found: Curves, whose: str) -> Finding:
                 continue
             if len(messages) < 2:
                 continue
-            ratios = {x: over(logs[x], messages[x]) for x in messages}
+            ratios = {x: ratio(logs[x], messages[x]) for x in messages}
             means = tuple(fmean(seed) for seed in zip(*ratios.values(), strict=True))
-            shares = [over(ratio, means) for ratio in ratios.values()]
+            shares = [ratio(each, means) for each in ratios.values()]
             far = max(far, *(abs(fmean(share) - 1) for share in shares))
             inside = [Interval.of(share).within(*LEVEL) for share in shares]
             answers[f"Fig. {figure} S{s}"] = all_of(inside)

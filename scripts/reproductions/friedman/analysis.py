@@ -5,9 +5,9 @@ from statistics import fmean
 
 from scripts.reproductions.claims import Answer, Finding, judges
 from scripts.reproductions.friedman.crashes import Case
-from scripts.reproductions.friedman.judges import PAIRED, Results, each_size, minus, ratio
+from scripts.reproductions.friedman.judges import Results, each_size
 from scripts.reproductions.friedman.points import CLIQUE, CUBE, HYPERCAST, ODD_SIZE, OVERLAY
-from scripts.reproductions.intervals import Interval
+from scripts.reproductions.intervals import PAIRED, Interval, minus, ratio
 
 SOUND, LOG, BELOW = "connectivity - 1", "log2 n, rounded,", "all that are fewer than log2 n"
 

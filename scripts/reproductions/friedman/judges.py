@@ -21,10 +21,9 @@ from scripts.reproductions.friedman.points import (
     Scale,
     Seeds,
 )
-from scripts.reproductions.intervals import Interval, shown
+from scripts.reproductions.intervals import PAIRED, Interval, minus, ratio, shown
 from testbed.report.trends import brief
 
-PAIRED = "paired by seed: the 95 % interval of the difference is on one side of 0"
 RATIO = "paired by seed: the 95 % interval of the difference of both ratios is on one side of 0"
 
 
@@ -51,18 +50,6 @@ def each_size(results: Results, of: Callable[[int], tuple[str, Answer]]) -> Find
     found = {n: of(n) for n in results.scale.sizes}
     words = "; ".join(words for words, _ in found.values())
     return Finding.of_each(words, {f"n = {n}": answer for n, (_, answer) in found.items()})
-
-
-def minus(one: Seeds, other: Seeds) -> list[float]:
-    """The difference, seed by seed."""
-    return [a - b for a, b in zip(one, other, strict=True)]
-
-
-def ratio(one: Seeds, other: Seeds) -> Seeds:
-    """The ratio, seed by seed."""
-    if not all(other):
-        raise CannotJudgeError("there is nothing to compare: a figure is 0")
-    return tuple(a / b for a, b in zip(one, other, strict=True))
 
 
 @judges("{key} with {data} bytes of data: Overlay < Timestamp, at every size", PAIRED)

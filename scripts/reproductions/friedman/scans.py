@@ -3,9 +3,9 @@
 from statistics import fmean
 
 from scripts.reproductions.claims import Answer, CannotJudgeError, Finding, judges
-from scripts.reproductions.friedman.judges import PAIRED, Results, minus
+from scripts.reproductions.friedman.judges import Results
 from scripts.reproductions.friedman.points import NETWORK, OVERLAY, Point
-from scripts.reproductions.intervals import Interval, shown
+from scripts.reproductions.intervals import PAIRED, Interval, minus, shown
 from testbed.report.trends import brief
 
 
