@@ -119,12 +119,12 @@ GOOD: Found = {
 def scaling(label: str) -> dict[str, Case]:
     return {
         f"message size decreases slightly with the group, {label}": (
-            [*at(FIG4, label, 100, "message", 41), *at(FIG4, label, 10, "message", 999)],
-            at(FIG4, label, 100, "message", 39, 101),
+            [*at(FIG4, label, 100, "message", 76), *at(FIG4, label, 10, "message", 999)],
+            at(FIG4, label, 100, "message", 74, 101),
         ),
         f"throughput remains constant, {label}": (
-            at(FIG4, label, 100, "throughput", 81, 124),
-            at(FIG4, label, 100, "throughput", 79, 126),
+            at(FIG4, label, 100, "throughput", 91, 109),
+            at(FIG4, label, 100, "throughput", 89, 111),
         ),
         f"latency (in rounds) increases as a logarithm, {label}": (
             [],
@@ -147,8 +147,8 @@ CASES: dict[str, Case] = {
     **scaling(SOME),
     f"message size grows with n, {ALL}": ([], [of_fig_4(ALL, "message", logarithm)]),
     f"throughput decreases, {ALL}": (
-        at(FIG4, ALL, 100, "throughput", 69, 1),
-        at(FIG4, ALL, 100, "throughput", 71),
+        at(FIG4, ALL, 100, "throughput", 78, 1),
+        at(FIG4, ALL, 100, "throughput", 80),
     ),
     f"latency increases linearly, {ALL}": ([], [of_fig_4(ALL, "latency_ms", logarithm)]),
     f"the load is even, {ALL}": edge(Point(FIG4, ALL, 100), "load", 1.24, 1.26),

@@ -28,7 +28,7 @@ from scripts.reproductions.gidenstam.points import (
     Seeds,
     Tuned,
 )
-from scripts.reproductions.intervals import cell, draw, shown, value
+from scripts.reproductions.intervals import cell, draw, ratio, shown, value
 from scripts.reproductions.running import compute, run, total
 from testbed.experiment import Experiment
 
@@ -97,11 +97,11 @@ def values(found: Found) -> dict[str, str]:
 
     def change(label: str) -> str:
         first, last = claims.ends(found, FIG4, label, "throughput")
-        return f"× {shown(claims.ratios(last, first))}"
+        return f"× {shown(ratio(last, first))}"
 
     def busiest(one: str, other: str, key: str) -> str:
         ones, others = (points.curve(found, FIG5, scheme, key)[1][-1] for scheme in (one, other))
-        return shown(claims.ratios(ones, others))
+        return shown(ratio(ones, others))
 
     def load() -> str:
         ends = [points.curve(found, FIG4, label, "load")[1][-1] for label in points.COORDINATORS]
