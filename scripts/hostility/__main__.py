@@ -1,4 +1,4 @@
-"""Try all that is hostile: a corpus of input, files drawn from the schema, signals at any moment."""
+"""Try all that is hostile: a corpus of input, drawn files, changed logs, signals at any moment."""
 
 import argparse
 import sys
@@ -8,6 +8,7 @@ from collections.abc import Callable
 from scripts import parser
 from scripts.hostility.cases import Bench, read_corpus
 from scripts.hostility.files import try_files
+from scripts.hostility.mutations import unnoticed
 from scripts.hostility.signals import COMMANDS, Range, fire_in_guest, shots
 from testbed.engines.mininet.kernel import machine
 from testbed.errors import UserError
@@ -42,6 +43,18 @@ def try_drawn(options: argparse.Namespace) -> int:
     return len(tracebacks)
 
 
+def try_mutations(options: argparse.Namespace) -> int:
+    """Changes of the logs of runs; how often a command did not notice one."""
+    wrong = 0
+    for told in unnoticed(options.mutations, options.seed):
+        wrong += 1
+        print(told, flush=True)
+    print(
+        f"mutations: {options.mutations} of logs, unnoticed {wrong} times by one of four commands"
+    )
+    return wrong
+
+
 def try_signals(options: argparse.Namespace) -> int:
     """Signals at random moments of commands; how many did harm."""
     where, wrong, commands = Range(), 0, [*options.commands]
@@ -70,6 +83,7 @@ def can_emulate() -> bool:
 PARTS: dict[str, Callable[[argparse.Namespace], int]] = {
     "corpus": try_corpus,
     "files": try_drawn,
+    "mutations": try_mutations,
     "signals": try_signals,
 }
 
@@ -95,8 +109,11 @@ def _options() -> argparse.Namespace:
     arguments.add_argument(
         "--files", type=int, default=10_000, help="files to draw (default: 10000)"
     )
+    arguments.add_argument(
+        "--mutations", type=int, default=200, help="changes of logs (default: 200)"
+    )
     arguments.add_argument("--moments", type=int, default=20, help="of each command (default: 20)")
-    arguments.add_argument("--seed", type=int, default=1, help="of the moments")
+    arguments.add_argument("--seed", type=int, default=1, help="of mutations and moments")
     arguments.add_argument(
         "--commands", nargs="+", choices=COMMANDS, default=SIGNALLED, help="to send signals to"
     )

@@ -7,55 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from scripts.hostility.mutations import PROTOCOLS, mutated
 from testbed.check import check_run
 from testbed.commands.compare import Compared
 from testbed.runs.directory import RunDirectory
 from tests.experiments import SMALL, parsed, run
 
-PROTOCOLS = ("overlay", "timestamp", "rst", "ks", "phases")
 EACH = 40  # mutations, drawn anew for each protocol
-
-Lines = list[bytes]
-
-
-def without_one(lines: Lines, rng: random.Random) -> None:
-    del lines[rng.randrange(len(lines))]
-
-
-def one_twice(lines: Lines, rng: random.Random) -> None:
-    lines.insert(rng.randrange(len(lines)), rng.choice(lines))
-
-
-def two_swapped(lines: Lines, rng: random.Random) -> None:
-    first, second = rng.sample(range(len(lines)), 2)
-    lines[first], lines[second] = lines[second], lines[first]
-
-
-def another_digit(lines: Lines, rng: random.Random) -> None:
-    number = rng.randrange(len(lines))
-    line = bytearray(lines[number])
-    at = rng.choice([place for place, letter in enumerate(line) if chr(letter).isdigit()])
-    line[at] = rng.choice([digit for digit in b"0123456789" if digit != line[at]])
-    lines[number] = bytes(line)
-
-
-def cut_short(lines: Lines, rng: random.Random) -> None:
-    del lines[rng.randrange(len(lines)) :]
-
-
-def zeros(lines: Lines, rng: random.Random) -> None:
-    number = rng.randrange(len(lines))
-    lines[number] = b"\0" * len(lines[number])
-
-
-MUTATIONS: tuple[Callable[[Lines, random.Random], None], ...] = (
-    without_one,
-    one_twice,
-    two_swapped,
-    another_digit,
-    cut_short,
-    zeros,
-)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -66,12 +24,8 @@ def test_no_mutation_of_the_logs_goes_unnoticed(protocol: str, tmp_path: Path) -
     original = log.read_bytes()
     rng = random.Random(protocol)
     for _ in range(EACH):
-        lines = original.splitlines(keepends=True)
-        mutation = rng.choice(MUTATIONS)
-        mutation(lines, rng)
-        log.write_bytes(changed := b"".join(lines))
-        if changed == original:
-            continue
+        mutation, changed = mutated(original, rng)
+        log.write_bytes(changed)
         assert check_run(path).verdict != "valid", mutation
         assert Compared.read(path).summary["verdict"] == "stale", mutation
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from scripts.hostility import __main__ as command
+from scripts.hostility import mutations
 from scripts.hostility.cases import Bench, Case, Outcome, read_corpus
 from scripts.hostility.files import try_files
 from scripts.hostility.signals import COMMANDS, SIGNALS, TESTBED, Range, Shot, shots
@@ -110,3 +111,19 @@ def test_the_script_counts_what_is_wrong(
     monkeypatch.setattr(command, "read_corpus", lambda: [Case("seed = 1", ("protocols",), 1)])
     assert command.main() == 1
     assert "corpus: 1 cases, 1 wrong" in capsys.readouterr().out
+
+
+def test_a_change_of_a_log_is_noticed_by_every_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mutations, "PROTOCOLS", ("timestamp",))
+    assert not [*mutations.unnoticed(2, 1)]
+
+
+def test_what_no_command_notices_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mutations, "PROTOCOLS", ("timestamp",))
+    monkeypatch.setattr(mutations, "make_copies", lambda *_: ["a"])
+    said = {"check": {"untouched": "valid", "a": "valid"}, "digest": {"a": "stale"}}
+    monkeypatch.setattr(mutations, "asked", lambda *_: said)
+    assert [*mutations.unnoticed(1, 1)] == [
+        "timestamp: check calls a run valid: a",
+        "timestamp: digest does not call the run valid that is as it was",
+    ]
