@@ -66,8 +66,9 @@ def ratio(one: Sequence[float], other: Sequence[float]) -> tuple[float, ...]:
 
 
 def shown(values: Sequence[float]) -> str:
-    """A mean and the half-width of its interval."""
-    return f"{_digits(fmean(values), 3)} ± {_digits(half_width(values), 2)}"
+    """A mean and the half-width of its interval; 0 if that is less than any digit could show."""
+    mean, half = fmean(values), half_width(values)
+    return f"{_digits(mean, 3)} ± {_digits(half if half > abs(mean) / 10_000 else 0, 2)}"
 
 
 def _digits(number: float, digits: int) -> str:

@@ -73,6 +73,11 @@ def test_what_was_not_run_is_said_and_not_left_out(claims: tuple[Claim[Any], ...
     assert all(its.where and its.compared and its.rule for its in found)
 
 
+def test_an_interval_too_narrow_to_show_is_none() -> None:
+    assert shown([1.28, 1.280001]) == "1.28 ± 0"
+    assert shown([1.28, 1.30]) == "1.29 ± 0.13"
+
+
 def test_large_numbers_are_written_out() -> None:
     assert shown([2000.0, 2500.0, 2300.0]) == "2,267 ± 625"
     assert shown([0.5, 0.6]) == "0.55 ± 0.64"
