@@ -22,7 +22,8 @@ from testbed.runs.directory import RunDirectory
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 EARLY = "Fatal Python error: init"  # Python was interrupted before it could run anything of ours
-PATIENCE_S = 120.0  # for a command to end, and for what it started to follow it
+PATIENCE_S = 120.0  # for a command to end after a signal, and for what it started to follow it
+WHOLE_S = 1200.0  # for a command that is left alone: on a busy machine, setup takes minutes
 LARGER = SMALL | {
     "topology": {"model": "ring", "nodes": 16},
     "workload": {"model": "steady", "senders": 16, "interval_ms": 1.0, "duration_ms": 200},
@@ -138,12 +139,13 @@ def _ended(
     process: subprocess.Popen[bytes], number: signal.Signals | None, said: Path
 ) -> str | None:
     """Whether it ends, and with a status that says why."""
+    patience_s = WHOLE_S if number is None else PATIENCE_S
     try:
-        status = process.wait(PATIENCE_S)
+        status = process.wait(patience_s)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        return f"it had not ended after {PATIENCE_S:.0f} s"
+        return f"it had not ended after {patience_s:.0f} s"
     expected = {0} if number is None else {0, -number, 128 + number}
     if status in expected or (number is not None and EARLY in said.read_text(errors="replace")):
         return None
