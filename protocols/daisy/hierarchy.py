@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Hashable
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from typing_extensions import override
@@ -72,8 +73,12 @@ class Hierarchy(Protocol):
 
     @override
     def receive(self, message: Message, sender: int, now: int) -> Effects:
-        parts = message.messages() if isinstance(message, Pack) else (message,)
-        effects = (effect for part in parts for effect in self._receive(part, sender, now))
+        effects: Effects
+        if isinstance(message, Pack):
+            parts = message.messages()
+            effects = chain.from_iterable(self._receive(part, sender, now) for part in parts)
+        else:
+            effects = self._receive(message, sender, now)
         yield from packed(self.me, effects, self._count)
 
     @override

@@ -97,10 +97,11 @@ def packed(
         if isinstance(effect, Send):
             waiting.setdefault(effect.peers, []).append(effect.message)
             continue
-        if isinstance(effect, Deliver):
+        if waiting and isinstance(effect, Deliver):
             yield from _sent(me, waiting, count)
         yield effect
-    yield from _sent(me, waiting, count)
+    if waiting:
+        yield from _sent(me, waiting, count)
 
 
 def _sent(

@@ -323,16 +323,16 @@ def _build(cls: Any, table: Mapping[str, Any], file: Path, where: str) -> Any:
 
 def _check_numbers(value: Any, where: str) -> None:
     """Refuse numbers that no engine can work with."""
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            _check_numbers(inner, f"{where}.{key}" if where else key)
+    if isinstance(value, int | float):
+        most = MOST_MS if where.endswith("_ms") else MOST
+        if where != "seed" and not -most <= value <= most:
+            raise ValueError(f"{where} = {value!r} is out of range: it must be at most {most:,}")
     elif isinstance(value, list | tuple):
         for inner in value:
             _check_numbers(inner, where)
-    elif isinstance(value, int | float) and where != "seed":
-        most = MOST_MS if where.endswith("_ms") else MOST
-        if not -most <= value <= most:
-            raise ValueError(f"{where} = {value!r} is out of range: it must be at most {most:,}")
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            _check_numbers(inner, f"{where}.{key}" if where else key)
 
 
 def _validate(kind: Any, value: Any) -> Any:

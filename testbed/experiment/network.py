@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import networkx as nx
@@ -13,8 +13,9 @@ import networkx as nx
 from testbed.errors import UserError
 from testbed.experiment import Experiment
 from testbed.experiment.seeds import stream
-from testbed.topologies import Groups, domains
+from testbed.topologies import Groups, Links, Model, domains
 from testbed.topologies.channels import ExponentialChannels
+from testbed.topologies.files import File
 
 
 @dataclass(frozen=True)
@@ -72,9 +73,9 @@ class Network:
 def build_network(experiment: Experiment) -> Network:
     """Generate the network of an experiment from its seed."""
     with told_as(experiment, "topology"):
-        graph = experiment.topology.generate(stream(experiment.seed, "topology"))
-        if not isinstance(experiment.topology, ExponentialChannels):  # they are no links
-            experiment.links.apply(graph, stream(experiment.seed, "links"))
+        topology = experiment.topology
+        generate = _generate if isinstance(topology, File) else _generated
+        graph = generate(topology, experiment.links, experiment.seed)
     processes = graph.number_of_nodes()
     if processes < 2:
         raise UserError(
@@ -95,6 +96,18 @@ def build_network(experiment: Experiment) -> Network:
         with told_as(experiment, "groups"):
             groups = experiment.groups.generate(processes, stream(experiment.seed, "groups"))
     return Network(graph, overlay, groups)
+
+
+def _generate(topology: Model, links: Links, seed: int) -> nx.Graph[int]:
+    graph = topology.generate(stream(seed, "topology"))
+    if not isinstance(topology, ExponentialChannels):  # they are no links
+        links.apply(graph, stream(seed, "links"))
+    return graph
+
+
+# Experiments that differ in something else share a graph, which nobody changes: to draw a fault that
+# suits a network, fuzzing looks at it many times. A file may be another one the next time.
+_generated = lru_cache(maxsize=1)(_generate)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ would be control information that costs nothing.
 
 from collections import Counter
 from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -74,8 +75,14 @@ class EncodingCheck:
 
 def _names(value: Any) -> list[str]:
     """The attributes that make up a value, without what it keeps for itself."""
-    names = [field.name for field in fields(value)] if is_dataclass(value) else []
-    names += [name for name in getattr(value, "__dict__", ()) if name not in names]
+    names = _fields(type(value))  # type: ignore[arg-type]  # a class is hashable
+    more = [name for name in getattr(value, "__dict__", ()) if name not in names]
+    return [*names, *(name for name in more if not name.startswith("_"))]
+
+
+@cache
+def _fields(kind: type) -> list[str]:
+    names = [field.name for field in fields(kind)] if is_dataclass(kind) else []
     return [name for name in names if not name.startswith("_")]
 
 

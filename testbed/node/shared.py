@@ -7,10 +7,22 @@ they share would be a channel between them that no network has.
 import pickle
 import sys
 from collections.abc import Iterator
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 from testbed.errors import ProtocolError
 from testbed.protocols import Protocol
+
+_CONSTANTS = (int, str, type(None))
+_DEFINITIONS = (
+    type,
+    FunctionType,
+    BuiltinFunctionType,
+    ModuleType,
+    classmethod,
+    staticmethod,
+    property,
+)
 
 
 class SharedState:
@@ -30,8 +42,8 @@ class SharedState:
                 )
 
 
-def _values(protocol: type[Protocol]) -> Iterator[tuple[str, bytes]]:
-    """Whatever has a value that can be written down, by its name."""
+def _values(protocol: type[Protocol]) -> Iterator[tuple[str, Any]]:
+    """Whatever stays as it is unless it is replaced, or can be written down, by its name."""
     classes = [kind for kind in protocol.__mro__ if kind.__module__ != "builtins"]
     for kind in classes:
         yield from _written(kind.__qualname__, vars(kind))
@@ -40,9 +52,13 @@ def _values(protocol: type[Protocol]) -> Iterator[tuple[str, bytes]]:
             yield from _written(module, vars(sys.modules[module]))
 
 
-def _written(where: str, names: Any) -> Iterator[tuple[str, bytes]]:
+def _written(where: str, names: Any) -> Iterator[tuple[str, Any]]:
     for name, value in list(names.items()):
-        if not name.startswith("__"):
+        if name.startswith("__"):
+            continue
+        if type(value) in _CONSTANTS or isinstance(value, _DEFINITIONS):
+            yield f"{where}.{name}", value
+        else:
             try:
                 yield f"{where}.{name}", pickle.dumps(value)
             except Exception:  # a lock, a module: not what a protocol remembers
