@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from testbed.errors import UserError
 from testbed.experiment import Network, Scenario, build_network, load, parse
 from testbed.protocols import Overlay, Timestamp
 from testbed.sweep.points import load_sweep
+from testbed.topologies.alt import write_alt
+from testbed.topologies.textbook import LineGraph
 
 MINIMAL: dict[str, Any] = {
     "name": "small",
@@ -66,9 +69,27 @@ def test_a_network_is_the_same_when_read_again() -> None:
 
 def test_the_same_seed_is_the_same_network_and_another_is_another() -> None:
     networks = [
-        build_network(parse(with_("seed", seed), Path("x.toml"))[0]).to_json() for seed in (1, 1, 2)
+        build_network(parse(with_("seed", seed), Path("x.toml"))[0]).to_json() for seed in (1, 2, 1)
     ]
-    assert networks[0] == networks[1] != networks[2]
+    assert networks[0] == networks[2] != networks[1]
+
+
+def test_experiments_that_differ_in_other_things_share_a_graph() -> None:
+    one, other, faster = (
+        build_network(parse(document, Path("x.toml"))[0]).graph
+        for document in (MINIMAL, with_("name", "other"), with_("links.bandwidth_mbit", 20))
+    )
+    assert one is other is not faster
+
+
+def test_a_network_in_a_file_is_read_each_time(tmp_path: Path) -> None:
+    document = with_("topology", {"model": "file", "path": "net.alt"})
+    (experiment,) = parse(document, tmp_path / "x.toml")
+    sizes = []
+    for nodes in (4, 5):
+        write_alt(LineGraph(nodes).generate(Random(1)), tmp_path / "net.alt")
+        sizes.append(build_network(experiment).processes)
+    assert sizes == [4, 5]
 
 
 @pytest.mark.parametrize("file", sorted(Path("scripts/experiments").rglob("*.toml")), ids=str)
