@@ -177,24 +177,24 @@ class Hierarchy(Protocol):
     def climb(self, now: int) -> Effects:
         """Join the group above as server; leave it otherwise."""
         for level, group in enumerate(self.groups):
-            last = level + 1 == len(self.groups)
-            if not group.is_server and not last:
+            last, serves = level + 1 == len(self.groups), group.is_server
+            if not serves and not last:
                 left = frozenset({self.me}) if group.out else frozenset()
                 for above in self.groups[level + 1 :]:
                     yield from self._farewell(above, left, now)
                 self.cut(level + 1)
                 group.given = frozenset()
                 return
-            if not group.is_server or level + 1 == len(self.path) or group.view is None:
+            if not serves or level + 1 == len(self.path) or group.view is None:
                 continue
-            backing = group.view.id.number << BACKING_BITS
+            backing, missing = group.view.id.number << BACKING_BITS, group.missing()
             roster = self._answers_for(level, now)
-            away = group.missing() | (group.given if self.levels is not None else frozenset())
+            away = missing | (group.given if self.levels is not None else frozenset())
             me = Member(self.me, backing, roster, group.number, away & roster)
             if not last:
                 above = self.groups[level + 1]
                 changed = above.me.backing < backing or above.me[2:] != me[2:]
-                if changed and group.missing() == group.view.away:
+                if changed and missing == group.view.away:
                     above.me = me._replace(backing=max(above.me.backing, backing))
             else:
                 above = self._group(level + 1, me, now=now)
@@ -237,6 +237,8 @@ class Hierarchy(Protocol):
 
     def _repeat_goodbyes(self, now: int) -> Effects:
         """Say again that this process has left a group, until somebody answers that it is out."""
+        if not self.goodbyes:
+            return
         mine = {group.number for group in self.groups}
         self.goodbyes = {
             number: (goodbye, until)

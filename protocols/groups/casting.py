@@ -140,7 +140,7 @@ class Casting:
         """Note what a member has delivered."""
         i = self.index[sender]
         known = self.delivered[i] or (0,) * len(vector)
-        self.delivered[i] = tuple(map(max, known, vector))
+        self.delivered[i] = vector if known == vector else tuple(map(max, known, vector))
 
     def note(self, sender: int, report: Report) -> None:
         """Note what a member has delivered and released; from the leader, what all have."""
@@ -208,9 +208,10 @@ class Casting:
             return []
         late: list[tuple[int, Cast]] = []
         for k in range(size):
+            if k == i or row[k] >= self.T[k]:
+                continue
             turn = is_leader and (k + 1 + now // pause) % size == self.me
-            mine = k == self.me or leads or turn
-            if k != i and mine and row[k] < self.T[k]:
+            if k == self.me or leads or turn:
                 first = max(row[k] - self.stable[k + 1], 0)
                 lacks = islice(self.slots[k + 1], first, None)
                 late += [
