@@ -56,6 +56,7 @@ def command(options: argparse.Namespace) -> int:
 
 def digest_runs(paths: Sequence[Path], master: str) -> tuple[list[Digest], list[str]]:
     """The digests of these runs, and a sentence for each that could not be digested."""
+    from testbed.digest import WORKERS
     from testbed.digest.digest import digest_runs as digest
     from testbed.digest.digest import open_runs
     from testbed.spark.session import context
@@ -63,5 +64,8 @@ def digest_runs(paths: Sequence[Path], master: str) -> tuple[list[Digest], list[
     runs, refused = open_runs(paths)
     if not runs:
         return [], refused
-    with context(master) as spark, progress_bar("digest") as progress:
+    with (
+        context(master, imports=WORKERS) as spark,
+        progress_bar("digest") as progress,
+    ):
         return digest(spark, runs, progress), refused

@@ -108,10 +108,11 @@ def command(options: argparse.Namespace) -> int:
 def spark_ahead(master: str) -> AbstractContextManager[None]:
     """Spark starts while the network runs, unless it does so in real time, which would suffer."""
     try:
+        from testbed.digest import WORKERS
         from testbed.spark.session import context_ahead
     except UserError:  # the digest will say so
         return nullcontext()
-    return context_ahead(master, "testbed.digest.pipeline")
+    return context_ahead(master, *WORKERS)
 
 
 def digest(runs: Sequence[Run], master: str) -> tuple[list[Path], list[str]]:

@@ -3,3 +3,5 @@
 from testbed.errors import require
 
 require("digest")  # before a module of this room imports PySpark
+
+IMPORTS = "TESTBED_IMPORTS"  # names, for Python workers, the modules to be imported once for all

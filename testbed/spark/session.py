@@ -11,16 +11,16 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
-from importlib import import_module
 from pathlib import Path
 from threading import Lock, Timer, current_thread, main_thread
 from typing import IO, TYPE_CHECKING, Any
 
 from testbed.engines.needs import JAVA, java
 from testbed.errors import UserError, require
+from testbed.spark import IMPORTS
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -46,9 +46,11 @@ _STARTING = Lock()  # there is one Spark in a process: who comes second waits fo
 
 @contextmanager
 def context(
-    master: str = "local[*]", memory: str = "1g", small: bool = True
+    master: str = "local[*]", memory: str = "1g", small: bool = True, imports: Iterable[str] = ()
 ) -> Iterator[SparkContext]:
     """Spark, to run functions with; inside another such block it is the same one.
+
+    ``imports`` are modules that the functions need.
 
     ``small`` is what Java itself has to do where Python does the work, and where queries are on
     little data: it then compiles less, which takes half the time.
@@ -59,31 +61,28 @@ def context(
     _check(master)
     with tempfile.TemporaryFile() as log, ExitStack() as started:
         with _STARTING:
-            spark = _active() or _start(master, _settings(master, memory, small), log, started)
+            spark = _active() or _start(
+                master, _settings(master, memory, small, imports), log, started
+            )
         with user_errors():
             yield spark
 
 
 @contextmanager
-def context_ahead(master: str, *modules: str) -> Iterator[None]:
-    """Start Spark beside what is done first in this block, and have its processes import modules.
+def context_ahead(master: str, *imports: str) -> Iterator[None]:
+    """Start Spark and its Python workers beside what is done first in this block.
 
     If it does not start, whoever asks for a context next is told why.
     """
     with ExitStack() as started, ThreadPoolExecutor(1) as thread:
-        thread.submit(_warm_up, started, master, modules)
+        thread.submit(_warm_up, started, master, imports)
         yield
 
 
-def _warm_up(started: ExitStack, master: str, modules: tuple[str, ...]) -> None:
-    spark = started.enter_context(context(master))
+def _warm_up(started: ExitStack, master: str, imports: tuple[str, ...]) -> None:
+    spark = started.enter_context(context(master, imports=imports))
     cores = spark.defaultParallelism
-    spark.parallelize(range(cores), cores).foreach(lambda _: _import(modules))
-
-
-def _import(modules: tuple[str, ...]) -> None:
-    for module in modules:
-        import_module(module)
+    spark.parallelize(range(cores), cores).foreach(lambda _: None)
 
 
 def _active() -> SparkContext | None:
@@ -192,7 +191,7 @@ def _probe(master: str) -> None:
     raise UserError(f"{master}: no answer; is there a Spark master (sbin/start-master.sh)?")
 
 
-def _settings(master: str, memory: str, small: bool) -> dict[str, str]:
+def _settings(master: str, memory: str, small: bool, imports: Iterable[str]) -> dict[str, str]:
     settings = {
         "spark.app.name": "testbed digest",
         "spark.master": master,
@@ -203,6 +202,9 @@ def _settings(master: str, memory: str, small: bool) -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.executorEnv.PYTHONPATH": str(ROOT),
+        f"spark.executorEnv.{IMPORTS}": " ".join(imports),
+        "spark.executorEnv.JE_ARROW_MALLOC_CONF": "background_thread:false",  # it is forked
+        "spark.python.daemon.module": "testbed.spark.daemon",
     }
     if master.startswith("local"):
         settings |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
