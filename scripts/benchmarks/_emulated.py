@@ -72,7 +72,7 @@ def _later(capture: Path, to: Path, turn: int, seconds: int) -> None:
     """A copy of a capture whose packets are so much later and carry later messages."""
     file = open_capture(capture)
     data = file.read(FILE_HEADER.size, file.size - FILE_HEADER.size)
-    at = np.array(file.walk(data)[0])
+    at, _ = file.walk(data)
     for start, layout, field, more in (
         (at, RECORD.newbyteorder(file.order), "seconds", seconds),
         (at + BEFORE_WIRE, WIRE_HEADER, "seq", turn * SEQ),

@@ -33,6 +33,8 @@ PCAPNG = b"\x0a\x0d\x0d\x0a"
 CAPTURED_MOST = 262_144  # libpcap reads no longer records
 LONGEST = 1 << 20  # bytes of a packet; Linux hands over at most half of that in one piece
 BLOCK_BYTES = 4 << 20
+ALIKE = 64  # records of the same size, after which others are looked for
+STRETCH = 4096  # in so many at a time
 REACH_LEAST = 2 * CAPTURED_MOST + (64 << 10)  # how far chains are followed
 REACH_MOST = 16 << 20
 
@@ -82,16 +84,31 @@ class PcapFile:
             & (fraction < self.fractions)
         )
 
-    def walk(self, data: bytearray) -> tuple[list[int], int]:
+    def walk(self, data: bytearray) -> tuple[Offsets, int]:
         """Offsets of the headers in data that begins with a record, and where the last record ends."""
         captured = struct.Struct(self.order + "I").unpack_from
         last = len(data) - PAD - RECORD.itemsize
-        found = []
-        at = 0
+        found: list[Offsets] = []
+        some: list[int] = []
+        at = size = alike = 0
         while at <= last:
-            found.append(at)
-            at += 16 + captured(data, at + 8)[0]
-        return found, at
+            some.append(at)
+            before, size = size, RECORD.itemsize + captured(data, at + 8)[0]
+            at += size
+            alike = alike + 1 if size == before else 0
+            if alike == ALIKE:  # there may be many more
+                more = self._alike(data, at, min(last, at + (STRETCH - 1) * size), size)
+                found += [np.array(some), at + size * np.arange(more)]
+                at += size * more
+                some, alike = [], ALIKE - 1 if more == STRETCH else 0
+        return np.concatenate([*found, np.array(some, np.int64)]), at
+
+    def _alike(self, data: bytearray, at: int, last: int, size: int) -> int:
+        """How many records have this size, one after the other, up to an offset."""
+        count = max(0, (last - at) // size + 1)
+        captured = np.ndarray(count, self.order + "u4", data, at + 8, (size,))
+        others = np.flatnonzero(captured != size - RECORD.itemsize)
+        return int(others[0]) if len(others) else count
 
     def chains(self, start: int, size: int) -> dict[int, int]:
         """Offsets of well-formed headers in a range, each with the next one; only unbroken chains."""
@@ -146,9 +163,9 @@ class PcapFile:
         while at < goal:
             data = self.read(at, min(BLOCK_BYTES, self.size - at))
             found, leads = self.walk(data)
-            if not found or not self.well_formed(data, np.array(found)).all():
+            if not len(found) or not self.well_formed(data, found).all():
                 return None
-            at += next((place for place in found if at + place >= goal), leads)
+            at += int(next(iter(found[found >= goal - at]), leads))
         return at if at < self.size else None
 
     def parts(self, part_bytes: int) -> list[PcapPart]:
@@ -188,23 +205,22 @@ class PcapFile:
             size = min(BLOCK_BYTES, part.end - at)
             data = self.read(at, size)
             found, leads = self.walk(data)
-            places = np.array(found)
-            good = self.well_formed(data, places)
+            good = self.well_formed(data, found)
             if good.all() and at + size < part.end:
-                keep, gap, onward = len(found) - 2, 0, at + found[-2]
+                keep, gap, onward = len(found) - 2, 0, at + int(found[-2])
             elif good.all() and leads == size:
                 keep, gap, onward = len(found), 0, part.end
             else:
                 sound = int(np.argmin(good)) if not good.all() else len(found) - (leads > size)
-                bad = found[sound] if sound < len(found) else leads
-                keep, gap, onward = self._beyond(part, at, found[:sound], bad)
+                bad = int(found[sound]) if sound < len(found) else leads
+                keep, gap, onward = self._beyond(part, at, found[:sound].tolist(), bad)
             beside = np.zeros(keep, np.int64)
             if keep:
                 beside[0], lost = lost, 0
                 beside[-1] += gap
             else:
                 lost += gap
-            yield data, places[:keep], beside
+            yield data, found[:keep], beside
             at = onward
 
     def _beyond(self, part: PcapPart, at: int, sound: list[int], bad: int) -> tuple[int, int, int]:

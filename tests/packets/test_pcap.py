@@ -30,6 +30,7 @@ from tests.packets.captures import (
 IPV4, IPV6 = 0x0800, 0x86DD
 # Small enough for several windows and blocks in a capture of some kilobytes.
 SMALL: Any = {"CAPTURED_MOST": 400, "REACH_LEAST": 900, "REACH_MOST": 3600, "BLOCK_BYTES": 1300}
+SMALL |= {"ALIKE": 2, "STRETCH": 3}
 
 
 def by_scapy(path: Path) -> list[tuple[int, int, int]]:
@@ -76,7 +77,9 @@ def captures(draw: st.DrawFn) -> tuple[str, str, list[Record]]:
         st.sampled_from([0, 0, 1, 20]),
         st.booleans(),
     )
-    return order, unit, draw(st.lists(st.one_of(simple, wrapped), min_size=1, max_size=40))
+    several = st.tuples(st.one_of(simple, wrapped), st.sampled_from([1, 1, 1, 9]))
+    drawn = draw(st.lists(several, min_size=1, max_size=40))
+    return order, unit, [record for record, times in drawn for _ in range(times)]
 
 
 @given(captures(), st.integers(1, 5000))
