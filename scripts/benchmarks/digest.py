@@ -1,9 +1,10 @@
 """Packets per second: the digest, and its Spark source, against tshark and scapy, in one run.
 
 First the whole digest of an emulated run with a million packets, all tables, on two cores, without
-the start of Spark, and of the same run several times as long; tshark only reads its captures. ``--run``
-names a run that there is already. On a machine that others use too, the seconds of processor tell more
-than those of the clock.
+the start of Java but with that of Spark's Python processes, and of the same run several times as long;
+tshark only reads its captures. Then the command from its start to its end. ``--run`` names a run that
+there is already. On a machine that others use too, the seconds of processor tell more than those of the
+clock.
 
 Then reading alone. The capture is like those of the testbed: cooked packets (SLL2) with times in
 nanoseconds, UDP with the header of the wire format, payloads of mixed sizes. Spark counts packets and
@@ -15,6 +16,7 @@ processes: Python, Java and the Python processes that Java starts.
 
 import os
 import subprocess
+import sys
 import tempfile
 import time
 from argparse import BooleanOptionalAction, Namespace
@@ -34,7 +36,7 @@ from scapy.utils import PcapReader
 from scripts import parser
 from scripts.benchmarks import timed
 from scripts.benchmarks._emulated import emulate, repeated
-from testbed.digest import session
+from testbed.digest import WORKERS, session
 from testbed.digest.digest import digest_runs, open_runs
 from testbed.digest.source import packets
 from testbed.packets import headers
@@ -82,7 +84,7 @@ def whole(run: Path, longer: Path, times: int) -> None:
     count = told.count("\n")
     show("tshark reads", count / seconds, count / (processor_s() - before))
     for path in (run, repeated(run, times, longer)):
-        with context("local[2]") as spark:
+        with context("local[2]", imports=WORKERS) as spark:
             sources, refused = open_runs([path])
             assert not refused
             before = processor_s()
@@ -91,6 +93,9 @@ def whole(run: Path, longer: Path, times: int) -> None:
         assert digest.problems == [], digest.problems
         count = digest.summary["hops"] + len(results.load_run(path).sent)
         show(f"{count:,} packets", count / seconds, count / spent, describe(memory))
+    words = [sys.executable, "-m", "testbed", "digest", str(run), "--master", "local[2]"]
+    seconds, _ = timed(partial(subprocess.check_output, words))
+    print(f"  testbed digest, from its start to its end: {seconds:.1f} s", flush=True)
 
 
 def show(what: str, rate: float, of_processor: float, more: str = "") -> None:

@@ -24,23 +24,24 @@ Hops are sorted once, by message, sender, receiver, copy, fragment and head. The
 is side by side, and where a packet was before is found by bisection.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from testbed.digest.arrays import Flags, Integers, integers, runs_of
-from testbed.digest.steps import MESSAGE, with_message
+from testbed.digest.arrays import Flags, Integers, integers, numbered, order_of, runs_of
+from testbed.digest.schemas import SCHEMAS
+from testbed.digest.steps import MESSAGE, Facts, Piece, Tables, with_message
 
 NS = 1_000_000_000
 ROUNDS = 32  # more than the binary digits of any chain's length
 SEVERAL = -1  # the receiver of a packet that is for several
 NONE = -1  # no hop: the index of one more value at the end of columns that are looked up
-BITS = 62  # of a key made of several
 
-COLUMNS = (
+DELIVERIES = ("node", *MESSAGE, "at", "delay", "held_at")
+HOPS = (
     *("tail", "head", "queued", "started", "arrived", "bytes"),
     *("sender", "receiver", "copy", "fragment", *MESSAGE),
 )
@@ -89,6 +90,14 @@ class Arrivals(NamedTuple):
         return np.where(found, np.append(self.hops, NONE)[place], NONE)
 
 
+def delay_step(facts: Facts, bucket: int, tables: Tables) -> Iterator[Piece]:
+    """Write what the delays of some messages consist of."""
+    if "deliveries" in tables:
+        hops = tables.get("hops", SCHEMAS["hops"].empty_table())
+        facts.write("delays", bucket, explain(hops, tables["deliveries"], facts.links))
+    yield from ()
+
+
 def explain(hops: pa.Table, deliveries: pa.Table, links: Links) -> pa.Table:
     """A row for each delivery of a message whose multicast is in the logs."""
     deliveries = deliveries.filter(pc.is_valid(deliveries["delay"]))
@@ -124,18 +133,18 @@ def prepared(hops: pa.Table, deliveries: pa.Table, sent: Integers) -> tuple[Inte
     """The number of each delivery's message, and the hops of these messages."""
     hops = with_message(hops)
     several = pc.fill_null(hops["receiver"], SEVERAL)
-    hops = hops.select(COLUMNS).set_column(COLUMNS.index("receiver"), "receiver", several)
+    hops = hops.select(HOPS).set_column(HOPS.index("receiver"), "receiver", several)
     both = (deliveries, hops)
     numbers = ids(*(np.concatenate([integers(each, name) for each in both]) for name in MESSAGE))
     ours, theirs = np.split(numbers, [len(deliveries)])
     sent_at = np.full(len(numbers), NONE)
     sent_at[ours] = sent
     known = np.flatnonzero(sent_at[theirs] != NONE)
-    columns: dict[str, Any] = {name: integers(hops, name)[known] for name in COLUMNS}
+    columns: dict[str, Any] = {name: integers(hops, name)[known] for name in HOPS}
     own = columns.pop("source") == columns["sender"]
     del columns["seq"]
     columns |= {"message": theirs[known], "sent_at": sent_at[theirs[known]], "own": own}
-    order = _sorted(*(columns[name] for name in (*_PACKET, "head", "arrived")))
+    order = order_of(*(columns[name] for name in (*_PACKET, "head", "arrived")))
     columns = {name: column[order] for name, column in columns.items()}
     whole, packet = (
         numbered(*(columns[name] for name in names)) for names in (_PACKET[:-1], _PACKET)
@@ -149,12 +158,12 @@ def first_arrivals(hops: Hops) -> Arrivals:
     here = np.flatnonzero((hops.receiver == SEVERAL) | (hops.receiver == hops.head))
     here = here[runs_of(hops.packet[here], hops.head[here])[:-1]]  # a duplicate says nothing new
     if fragments.max() > 1:
-        here = here[np.lexsort((hops.arrived[here], hops.whole[here], hops.head[here]))]
+        here = here[order_of(hops.head[here], hops.whole[here], hops.arrived[here])]
         bounds = runs_of(hops.head[here], hops.whole[here])
         here = here[bounds[1:] - 1]
         here = here[np.diff(bounds) == fragments[hops.whole[here]]]
     keys = hops.message[here] << 32 | hops.head[here]
-    order = np.lexsort((hops.queued[here], hops.arrived[here], keys))
+    order = order_of(keys, hops.arrived[here], hops.queued[here])
     keys, here = keys[order], here[order]
     first = runs_of(keys)[:-1]
     return Arrivals(keys[first], here[first])
@@ -269,29 +278,7 @@ def added_up(
 
 def ids(*keys: Integers) -> Integers:
     """A number from 0 for each combination of keys, in their order."""
-    order = _sorted(*keys)
+    order = order_of(*keys)
     found = np.empty_like(keys[0])
     found[order] = numbered(*(key[order] for key in keys))
     return found
-
-
-def numbered(*keys: Integers) -> Integers:
-    """The same for keys that are sorted."""
-    starts = runs_of(*keys)
-    return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-
-
-def _sorted(*keys: Integers) -> Integers:
-    """An order by keys, the first of which counts most."""
-    least = [int(key.min(initial=0)) for key in keys]
-    widths = [
-        (int(key.max(initial=0)) - low).bit_length() for key, low in zip(keys, least, strict=True)
-    ]
-    columns, room = [np.zeros_like(keys[0])], BITS
-    for key, low, width in zip(keys, least, widths, strict=True):  # fewer columns sort faster
-        if width > room:
-            columns.append(np.zeros_like(key))
-            room = BITS
-        columns[-1] = columns[-1] << width | key - low
-        room -= width
-    return np.lexsort(columns[::-1])

@@ -17,13 +17,12 @@ import pyarrow.parquet as pq
 from pyspark import SparkContext
 
 from testbed.digest import summary
-from testbed.digest.explaining import explain_runs
 from testbed.digest.links import links
 from testbed.digest.logs import LogPart
 from testbed.digest.packets import CapturePart, TablePart
-from testbed.digest.pipeline import Part, last_moments, run_steps
+from testbed.digest.pipeline import last_moments, run_steps
 from testbed.digest.schemas import SCHEMAS
-from testbed.digest.steps import TOTALS, Facts, Tables
+from testbed.digest.steps import Facts, Tables
 from testbed.digest.timeline import timeline
 from testbed.errors import UserError
 from testbed.faults import Drift
@@ -71,7 +70,6 @@ def digest_runs(
             facts = [replace(each, end=each.end or max(1, last[each.run])) for each in facts]
         totals = run_steps(spark, parts, facts, progress)
         figures = [_finish(each, totals[each.run]) for each in facts]
-        explain_runs(spark, facts)
         for each in facts:
             (each.tables / VERSIONS).write_text(json.dumps(_versions(spark)))
     return [
@@ -129,17 +127,17 @@ class Source(RunDirectory):
         return figures
 
     @cached_property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[LogPart | CapturePart | TablePart]:
         """All that there is to read."""
         return [*self._log_parts(), *self._packet_parts()]
 
-    def _log_parts(self) -> Iterator[Part]:
+    def _log_parts(self) -> Iterator[LogPart]:
         for log in self.event_logs:
             size = log.stat().st_size
             for start in range(0, size, BUCKET_BYTES):
                 yield LogPart(self.run, log.absolute(), start, min(start + BUCKET_BYTES, size))
 
-    def _packet_parts(self) -> Iterator[Part]:
+    def _packet_parts(self) -> Iterator[CapturePart | TablePart]:
         if self.capture is not None:
             for capture in open_captures([self.packets.absolute()]):
                 for part in capture.parts(BUCKET_BYTES):
@@ -176,11 +174,11 @@ class Source(RunDirectory):
         logs, captures, table = (
             -(-sizes[kind] // BUCKET_BYTES) for kind in (LogPart, CapturePart, TablePart)
         )
-        first = {"node": logs, "datagram": captures, "simulated": groups, TOTALS: 1}
-        return first | {
-            "message": max(1, logs),
-            "link": max(1, captures, table),
-            "time": max(1, captures, table) // 4 + 1,
+        packets = max(1, captures, table)
+        return {
+            **{"node": logs, "datagram": captures, "simulated": groups},
+            **{"message": max(1, logs), "link": packets, "time": packets // 4 + 1},
+            "delay": packets // 2 + 1,
         }
 
     def conclude(self, totals: Tables, figures: dict[str, Any]) -> Digest:

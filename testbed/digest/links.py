@@ -11,7 +11,8 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from testbed.digest.arrays import Integers, counted, integers, runs_of, with_columns
+from testbed.digest.arrays import Integers, counted, integers, order_of, runs_of, with_columns
+from testbed.digest.delays import HOPS
 from testbed.digest.steps import Facts, Piece, Tables
 
 NS = 1_000_000_000
@@ -23,7 +24,7 @@ def link_step(facts: Facts, bucket: int, tables: Tables) -> Iterator[Piece]:
     tail, head, queued, arrived = (
         integers(hops, name) for name in ("tail", "head", "queued", "arrived")
     )
-    order = np.lexsort((arrived, queued, head, tail))
+    order = order_of(tail, head, queued, arrived)
     hops = hops.take(pa.array(order))
     tail, head, queued, arrived = tail[order], head[order], queued[order], arrived[order]
     bounds = runs_of(tail, head)
@@ -38,7 +39,9 @@ def link_step(facts: Facts, bucket: int, tables: Tables) -> Iterator[Piece]:
         for a, b in pairwise(bounds.tolist()):
             started[a:b] = starts(queued[a:b], transmission[a:b])
     error = arrived - started - transmission - delay
-    facts.write("hops", bucket, with_columns(hops, started=started, error=error))
+    hops = with_columns(hops, started=started, error=error)
+    facts.write("hops", bucket, hops)
+    yield from facts.by_message("delay", "hops", hops.select(HOPS))
     yield facts.total("errors", counted(np.abs(error)))
     sizes = integers(hops, "bytes")
     longest = [

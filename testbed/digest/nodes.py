@@ -6,8 +6,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from testbed.digest.arrays import counted, filled, grouped, integers, joined, runs_of, with_columns
+from testbed.digest.arrays import (
+    counted,
+    filled,
+    grouped,
+    integers,
+    joined,
+    order_of,
+    runs_of,
+    with_columns,
+)
 from testbed.digest.causes import with_causes
+from testbed.digest.delays import DELIVERIES
 from testbed.digest.steps import MESSAGE, Facts, Piece, Tables
 from testbed.digest.timeline import bin_counts, intervals
 
@@ -31,8 +41,9 @@ def node_step(facts: Facts, bucket: int, tables: Tables) -> Iterator[Piece]:
         yield facts.total(role, bin_counts(integers(_only(events, event), "at"), facts.end))
     yield from intervals(facts, "held", integers(queued, "since"), integers(queued, "until"))
     own = integers(sends, "source") % facts.buckets["node"] == bucket
-    yield from facts.to_messages("sends", sends.filter(pa.array(own)))
-    yield from facts.to_messages("received", received(delivered))
+    yield from facts.by_message("message", "sends", sends.filter(pa.array(own)))
+    yield from facts.by_message("message", "received", received(delivered))
+    yield from facts.by_message("delay", "deliveries", delivered.select(DELIVERIES))
 
 
 def numbered(events: pa.Table) -> pa.Table:
@@ -123,7 +134,7 @@ def _longest(queued: pa.Table) -> pa.Table:
     node = np.concatenate([integers(queued, "node"), integers(left, "node")])
     number = np.concatenate([integers(queued, "since_number"), integers(left, "until_number")])
     step = np.repeat([1, -1], [len(queued), len(left)])
-    order = np.lexsort((number, node))
+    order = order_of(node, number)
     node, length = node[order], np.cumsum(step[order])
     starts = runs_of(node)[:-1]
     before = (length - step[order])[starts]

@@ -13,13 +13,24 @@ arrival at the switch that it comes from.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Address
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
-from testbed.digest.arrays import Integers, grouped, integers, latest, runs_of, with_columns
+from testbed.digest.arrays import (
+    Integers,
+    grouped,
+    integers,
+    latest,
+    numbered,
+    order_of,
+    runs_of,
+    with_columns,
+)
 from testbed.digest.steps import MESSAGE, Facts, Piece, Tables
 from testbed.digest.timeline import intervals
 from testbed.engines.mininet.plan import host_ip
@@ -28,13 +39,30 @@ from testbed.packets.headers import Columns
 from testbed.packets.pcap import PcapFile, PcapPart
 
 HEADER = ["source", "seq", "kind", "control"]
+NO_HEADERS = pa.table({name: pa.nulls(0, pa.int64()) for name in HEADER})
+PACKET = ("at", "tail", "head", "fragment", "bytes")
 CAPTURED = [
     *("time", "interface", "ip_length", "source_ip", "destination_ip", "identification"),
     *("fragment_offset", *HEADER, "lost_bytes"),
 ]
 FIRST_HOST_IP = int(IPv4Address(host_ip(0)))
 MULTICAST_NET = 0xE0000000
+Places = NDArray[np.int32]
 HOST, NOWHERE = -1, -2  # what a packet comes from if it is no switch
+
+
+class Captured(NamedTuple):
+    """Packets sorted by datagram and time, column by column."""
+
+    at: Integers
+    tail: Places
+    head: Places
+    pair: Integers  # of sender and destination
+    identification: Integers
+    fragment: Integers
+    bytes: Integers
+    datagram: Integers  # its number
+    header: Integers  # the number of its datagram's, or -1
 
 
 @dataclass(frozen=True)
@@ -50,18 +78,24 @@ class CapturePart:
         """In bytes."""
         return self.part.end - self.part.start
 
+    weight = size
+
     def pieces(self, facts: Facts) -> Iterator[Piece]:
-        """The packets of the run by their datagrams."""
-        tails, heads = _places(facts)
+        """The packets of the run by their datagrams, and the headers that first fragments have."""
+        tails, _ = _places(facts)
         blocks, lost = [], 0
         for block in self.file.columns(self.part, CAPTURED):
             lost += int(block["lost_bytes"].sum())
-            blocks.append(_packets(block, facts.start, tails, heads))
+            blocks.append(_packets(block, facts.start, tails))
         yield facts.total("lost_bytes", pa.table({"bytes": [lost]}))
         if blocks:
-            packets = pa.concat_tables(blocks)
-            name = integers(packets, "pair") * 31 + integers(packets, "identification")
-            yield from facts.spread("datagram", "packets", packets, np.abs(name))
+            packets, headers = (
+                pa.concat_tables(each).combine_chunks() for each in zip(*blocks, strict=True)
+            )
+            name = np.abs(integers(packets, "pair") * 31 + integers(packets, "identification"))
+            first = np.asarray(packets["first"])
+            yield from facts.spread("datagram", "packets", packets, name)
+            yield from facts.spread("datagram", "headers", headers, name[first])
 
 
 @dataclass(frozen=True)
@@ -72,6 +106,11 @@ class TablePart:
     number: int  # of the row group
     size: int
 
+    @property
+    def weight(self) -> int:
+        """By its size."""
+        return self.size
+
     def pieces(self, facts: Facts) -> Iterator[Piece]:
         """The rows, as they are."""
         with pq.ParquetFile(facts.packet_table) as file:
@@ -79,50 +118,68 @@ class TablePart:
         yield from facts.spread("simulated", "packets", rows, np.full(len(rows), self.number))
 
 
-def _places(facts: Facts) -> tuple[Integers, Integers]:
+def _places(facts: Facts) -> tuple[Places, Places]:
     """Tail and head of each interface, by its number; what is no link of the network is nowhere."""
-    tails, heads = np.full((2, max(facts.places, default=0) + 2), NOWHERE)
+    tails, heads = np.full((2, max(facts.places, default=0) + 2), NOWHERE, np.int32)
     for interface, (tail, head) in facts.places.items():
         if tail is None or (tail, head) in facts.links:
             tails[interface], heads[interface] = HOST if tail is None else tail, head
     return tails, heads
 
 
-def _packets(block: Columns, start: int, tails: Integers, heads: Integers) -> pa.Table:
-    """The packets of a block that arrived at a switch of the run: when, where, and where from."""
+def _packets(block: Columns, start: int, tails: Places) -> tuple[pa.Table, pa.Table]:
+    """The packets of a block that arrived at a switch of the run, and the headers of messages.
+
+    Those that count: of first fragments as a host sent them, in the same order.
+    """
     interface = np.minimum(block["interface"].filled(len(tails) - 1), len(tails) - 1)
     chosen = np.flatnonzero((tails[interface] != NOWHERE) & ~block["ip_length"].mask)
-    rows = {name: column[chosen] for name, column in block.items()}
-    source = rows["source_ip"].data
-    return pa.table(
-        {
-            "at": rows["time"].data - start,
-            "tail": tails[interface[chosen]].astype(np.int32),
-            "head": heads[interface[chosen]].astype(np.int32),
-            "pair": source - FIRST_HOST_IP << 32 | rows["destination_ip"].data,
-            "identification": rows["identification"].data,
-            "fragment": rows["fragment_offset"].data,
-            "bytes": rows["ip_length"].data + ETHERNET_BYTES,
-            **{name: pa.array(rows[name].data, mask=rows[name].mask) for name in HEADER},
-        }
-    )
+    rows = {name: column.data[chosen] for name, column in block.items()}
+    first = (tails[interface[chosen]] == HOST) & (rows["fragment_offset"] == 0)
+    packets = {
+        "at": rows["time"] - start,
+        "interface": interface[chosen].astype(np.int32),
+        "pair": rows["source_ip"] - FIRST_HOST_IP << 32 | rows["destination_ip"],
+        "identification": rows["identification"].astype(np.uint16),
+        "fragment": rows["fragment_offset"].astype(np.uint16),
+        "bytes": rows["ip_length"] + ETHERNET_BYTES,
+        "first": first,
+    }
+    theirs = {name: block[name][chosen[first]] for name in HEADER}
+    headers = {name: pa.array(column.data, mask=column.mask) for name, column in theirs.items()}
+    return pa.table(packets), pa.table(headers)
 
 
 def datagram_step(facts: Facts, bucket: int, tables: Tables) -> Iterator[Piece]:
     """What was sent in some datagrams, and their hops."""
-    packets = attributed(tables["packets"])
-    pair = integers(packets, "pair")
-    many = pair & 0xFFFFFFFF >= MULTICAST_NET
-    packets = with_columns(
-        packets,
-        sender=pa.array(pair >> 32, pa.int32()),
-        receiver=pa.array((pair & 0xFFFFFFFF) - FIRST_HOST_IP, pa.int32(), mask=many),
-        copy=packets["identification"],
+    packets = attributed(tables["packets"], *_places(facts))
+    headers = tables.get("headers", NO_HEADERS)
+    handed_over = np.flatnonzero(packets.tail == HOST)
+    sent = _rows(packets, handed_over, headers)
+    receivers = pc.if_else(pc.is_null(sent["receiver"]), facts.processes - 1, 1)
+    framing = ETHERNET_BYTES + IP_BYTES + UDP_BYTES * (packets.fragment[handed_over] == 0)
+    carried, queued = hops_of(packets)
+    hops = _rows(packets, carried, headers).rename_columns({"at": "arrived"})
+    return _told(
+        facts,
+        bucket,
+        with_columns(sent, receivers=receivers),
+        framing,
+        with_columns(hops, queued=queued),
     )
-    sent = with_columns(packets, receivers=np.where(many, facts.processes - 1, 1))
-    sent = sent.filter(pc.equal(sent["tail"], HOST))
-    headers = ETHERNET_BYTES + IP_BYTES + UDP_BYTES * (integers(sent, "fragment") == 0)
-    return _told(facts, bucket, sent, headers, hops_of(packets))
+
+
+def _rows(packets: Captured, chosen: Integers, headers: pa.Table) -> pa.Table:
+    """Some packets with the messages that they carry; what is for several has no receiver."""
+    pair, header = packets.pair[chosen], packets.header[chosen]
+    to = pair & 0xFFFFFFFF
+    return with_columns(
+        headers.take(pa.array(header, mask=header < 0)),
+        **{name: getattr(packets, name)[chosen] for name in PACKET},
+        sender=pa.array(pair >> 32, pa.int32()),
+        receiver=pa.array(to - FIRST_HOST_IP, pa.int32(), mask=to >= MULTICAST_NET),
+        copy=packets.identification[chosen],
+    )
 
 
 def simulated_step(facts: Facts, bucket: int, tables: Tables) -> Iterator[Piece]:
@@ -135,33 +192,40 @@ def simulated_step(facts: Facts, bucket: int, tables: Tables) -> Iterator[Piece]
     return _told(facts, bucket, sent, headers * (facts.framing != "bare"), hops)
 
 
-def attributed(packets: pa.Table) -> pa.Table:
+def attributed(packets: pa.Table, tails: Places, heads: Places) -> Captured:
     """Each packet with the message of its datagram's latest first fragment from a host."""
-    pair, identification = (integers(packets, name) for name in ("pair", "identification"))
-    first = (integers(packets, "tail") == HOST) & (integers(packets, "fragment") == 0)
-    order = np.lexsort((~first, integers(packets, "at"), identification, pair))
-    starts = runs_of(pair[order], identification[order])
-    packets = packets.take(pa.array(order))
-    whose = latest(first[order], starts)
-    header = packets.select(HEADER).take(pa.array(whose, mask=whose < 0))
-    return with_columns(packets, **dict(zip(HEADER, header.columns, strict=True)))
+    columns = {name: packets[name].to_numpy() for name in packets.column_names}
+    first, pair = columns.pop("first"), columns["pair"]
+    moment = columns["at"] << 1 | ~first
+    order = order_of(pair >> 32, pair & 0xFFFFFFFF, columns["identification"], moment)
+    columns = {name: column[order] for name, column in columns.items()}
+    interface = columns.pop("interface")
+    datagram = numbered(columns["pair"], columns["identification"])
+    place = latest(first[order], runs_of(datagram))
+    header = np.cumsum(first) - 1
+    return Captured(
+        **columns,
+        tail=tails[interface],
+        head=heads[interface],
+        datagram=datagram,
+        header=np.where(place >= 0, header[order[place]], -1),
+    )
 
 
-def hops_of(packets: pa.Table) -> pa.Table:
-    """Each packet on each link, from its last arrival at the switch before."""
-    carried = np.flatnonzero(integers(packets, "tail") != HOST)
-    count = len(packets)
+def hops_of(packets: Captured) -> tuple[Integers, Integers]:
+    """The packets that came over a link, and when each had last arrived at the switch before."""
+    carried = np.flatnonzero(packets.tail != HOST)
+    count = len(packets.at)
     both = np.concatenate([np.arange(count), carried])  # as they arrive, and as they must have left
     leaving = np.arange(len(both)) >= count
-    switch = np.concatenate([integers(packets, "head"), integers(packets, "tail")[carried]])
-    pair, at = integers(packets, "pair")[both], integers(packets, "at")[both]
-    name = integers(packets, "identification") << 16 | integers(packets, "fragment")
-    name = name[both] << 16 | switch
-    order = np.lexsort((leaving, at, name, pair))
-    before = latest(~leaving[order], runs_of(pair[order], name[order]))
+    switch = np.concatenate([packets.head, packets.tail[carried]])
+    datagram, fragment = packets.datagram[both], packets.fragment[both]
+    moment = numbered(packets.datagram, packets.at)[both] << 1 | leaving
+    order = order_of(datagram, fragment, switch, moment)
+    starts = runs_of(datagram[order], fragment[order], switch[order])
+    before = latest(~leaving[order], starts)
     found = np.flatnonzero(leaving[order] & (before >= 0))
-    hops = packets.take(pa.array(both[order][found])).rename_columns({"at": "arrived"})
-    return with_columns(hops, queued=at[order][before[found]])
+    return both[order[found]], packets.at[both[order[before[found]]]]
 
 
 def _told(
@@ -182,9 +246,9 @@ def _told(
     columns = ("copies", "fragments", "bytes", "control")
     sums = grouped(copies, MESSAGE, **{name: (name, "sum") for name in columns})
     yield facts.total("sent", sums.select(columns))
-    yield from facts.to_messages("handed_over", sums)
+    yield from facts.by_message("message", "handed_over", sums)
     carried = grouped(hops, MESSAGE, hops=("bytes", "count"), wire_bytes=("bytes", "sum"))
-    yield from facts.to_messages("carried", carried)
+    yield from facts.by_message("message", "carried", carried)
     yield from intervals(facts, "packets", integers(hops, "queued"), integers(hops, "arrived"))
     unneeded = {"pair", "identification", "control", "receivers", "fragments"}
     hops = hops.drop_columns([name for name in hops.column_names if name in unneeded])

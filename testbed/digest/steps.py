@@ -1,21 +1,23 @@
 """The digest as steps over pieces of tables, which Spark spreads over its cores.
 
-Reading a run's files gives pieces for its first steps, and these give pieces for the last ones:
+Reading a run's files gives pieces for the first round of its steps, and these give pieces for the next:
 
-    logs ──────► node ──────┬──► message   a row for each message
-                            ├──► time      what waited and travelled, over time
-    captures ──► datagram ──┤
-    or a table ► simulated ─┴──► link      what waited on each link
+    logs ──────► node ──────┬──► message       a row for each message
+                            ├──► time          what waited and travelled, over time
+    captures ──► datagram ──┼──► link ──┐      what waited on each link
+    or a table ► simulated ─┘           │
+                 node ──────────────────┴──► delay     what each delay consists of
 
 A step has several buckets, so that each is done in little memory and all cores have something to do.
 What follows from each other is in one bucket: all packets of a datagram, all events of a node. Packets
-are moved between processes once, to their datagram, and hops once, to their link, as Arrow tables with
-thousands of rows. The last steps write their parts of the run's tables; small tables and sums reach the
-driver as pieces of ``totals``.
+are moved between processes once, to their datagram, and hops twice, to their link and to their message,
+as Arrow tables with thousands of rows (``testbed.digest.exchange``). Steps write their parts of the
+run's tables; small tables and sums reach the driver as pieces of ``totals``.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from testbed.digest.arrays import Integers, integers
+from testbed.digest.arrays import Integers, integers, order_of, runs_of
 from testbed.digest.schemas import write_part
 
 TOTALS = "totals"
@@ -63,18 +65,20 @@ class Facts:
 
     def spread(self, step: str, role: str, rows: pa.Table, hashes: Integers) -> Iterator[Piece]:
         """Rows as pieces for the buckets that their hashes choose."""
-        count = self.buckets[step]
-        chosen = hashes % count
-        for bucket in range(count):
-            its = rows if count == 1 else rows.take(pa.array(np.flatnonzero(chosen == bucket)))
-            if len(its):
-                yield Piece(Key(self.run, step, bucket), role, its)
+        chosen = hashes % self.buckets[step]
+        if len(chosen) and chosen.min() < chosen.max():
+            order = order_of(chosen)
+            rows, chosen = rows.take(pa.array(order)), chosen[order]
+        bounds = runs_of(chosen)
+        for first, end in pairwise(bounds.tolist()):
+            key = Key(self.run, step, int(chosen[first]))
+            yield Piece(key, role, rows.slice(first, end - first))
 
-    def to_messages(self, role: str, rows: pa.Table) -> Iterator[Piece]:
+    def by_message(self, step: str, role: str, rows: pa.Table) -> Iterator[Piece]:
         """Rows about messages; of packets without a message there is nothing to say."""
         rows = with_message(rows)
         name = integers(rows, "source") * 31 + integers(rows, "seq")
-        return self.spread("message", role, rows, np.abs(name))
+        return self.spread(step, role, rows, np.abs(name))
 
     def total(self, role: str, rows: pa.Table) -> Piece:
         """Rows for the driver."""

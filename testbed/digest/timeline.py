@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pyarrow as pa
 
-from testbed.digest.arrays import Integers, integers, runs_of
+from testbed.digest.arrays import Integers, integers, order_of, runs_of
 from testbed.digest.steps import Facts, Piece, Tables
 
 BINS = 500
@@ -45,7 +45,7 @@ def time_step(facts: Facts, bucket: int, tables: Tables) -> Iterator[Piece]:
 def levels(rows: pa.Table, end: int) -> pa.Table:
     """What goes up and down, step by step; at one moment it goes down first."""
     at, change = integers(rows, "at"), integers(rows, "change")
-    order = np.lexsort((change, at))
+    order = order_of(at, change)
     at, change = at[order], change[order]
     bin_ = bins(at, end)
     starts = runs_of(bin_)[:-1]

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from testbed.digest.causes import with_causes
-from testbed.digest.delays import COLUMNS, explain, ids
+from testbed.digest.delays import HOPS, explain, ids
 from testbed.experiment import load
 from testbed.run import Run
 from testbed.runs.directory import RunDirectory
@@ -197,7 +197,7 @@ def test_every_delay_of_the_default_experiment_adds_up(index: int, tmp_path: Pat
 
 
 def test_where_no_packets_are_known_only_the_wait_is_explained() -> None:
-    packets = pa.table({name: pa.array([], pa.int64()) for name in COLUMNS})
+    packets = pa.table({name: pa.array([], pa.int64()) for name in HOPS})
     rows = {"node": [0, 1], "source": [0, 0], "seq": [1, 1], "at": [5, 90], "delay": [0, 85]}
     table = pa.table({**rows, "held_at": pa.array([None, 70], pa.int64())})
     found = explain(packets, table, {}).to_pandas().set_index("node")

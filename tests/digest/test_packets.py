@@ -8,7 +8,7 @@ import pytest
 
 from testbed.digest.links import longest_queue, starts
 from testbed.digest.logs import parse
-from testbed.digest.packets import HEADER, HOST, attributed, hops_of
+from testbed.digest.packets import HOST, attributed, hops_of
 
 SWITCHES, PACKETS = 4, 3000
 Row = dict[str, int | None]
@@ -26,13 +26,29 @@ def captured(request: pytest.FixtureRequest) -> list[Row]:
         row: Row = {"at": at, "tail": tail, "head": int(random.integers(SWITCHES))}
         row |= {"pair": int(random.integers(3)) << 32 | 5, "identification": number % 7}
         row |= {"fragment": fragment, "bytes": int(random.integers(60, 1514))}
-        rows.append(row | dict.fromkeys(HEADER, number if first else None))
+        rows.append(row | {"source": number if first else None})
     # Of packets in one moment the first fragment counts for all, and arrivals come before departures.
     return sorted(rows, key=lambda row: (row["at"], row["tail"] != HOST or row["fragment"] != 0))
 
 
-def table(rows: list[Row]) -> pa.Table:
-    return pa.Table.from_pylist(rows)
+def hops(rows: list[Row]) -> Iterator[Row]:
+    """Every hop as the digest finds it."""
+    places = {key: place for place, key in enumerate({(row["tail"], row["head"]) for row in rows})}
+    tails, heads = np.array([*places]).T
+    kept = ("at", "pair", "identification", "fragment", "bytes")
+    packets = [
+        {name: row[name] for name in kept}
+        | {"interface": places[row["tail"], row["head"]], "first": row["source"] is not None}
+        for row in rows
+    ]
+    sources = [row["source"] for row in rows if row["source"] is not None]
+    found = attributed(pa.Table.from_pylist(packets), tails, heads)
+    carried, queued = hops_of(found)
+    names = ("at", "tail", "head", "pair", "identification", "fragment", "bytes", "header")
+    columns = [getattr(found, name)[carried].tolist() for name in names]
+    for *values, header, since in zip(*columns, queued.tolist(), strict=True):
+        source = sources[header] if header >= 0 else None
+        yield {**dict(zip(names, values, strict=False)), "source": source, "queued": since}
 
 
 def by_loop(rows: list[Row]) -> Iterator[Row]:
@@ -69,9 +85,8 @@ def test_hops_and_their_messages_are_what_a_loop_finds(captured: list[Row]) -> N
     def sort(rows: list[Row]) -> list[tuple[int, ...]]:
         return sorted(tuple(-9 if (v := row[c]) is None else v for c in columns) for row in rows)
 
-    found = hops_of(attributed(table(captured))).rename_columns({"arrived": "at"})
     expected = sort(list(by_loop(captured)))
-    assert sort(found.to_pylist()) == expected
+    assert sort(list(hops(captured))) == expected
     assert 100 < len(expected) < PACKETS
     assert len({row[7] for row in expected}) > 50
 
