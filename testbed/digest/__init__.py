@@ -11,7 +11,7 @@ from testbed.spark import session as spark_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-WORKERS = ("testbed.digest.pipeline",)  # what Spark's Python processes import for a digest
+WORKERS = ("testbed.digest.workers",)  # what Spark's Python processes import for a digest
 
 
 @contextmanager

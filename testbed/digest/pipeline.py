@@ -21,7 +21,8 @@ from testbed.digest.steps import TOTALS, Facts, Key, Piece, Step, Tables
 from testbed.digest.timeline import time_step
 from testbed.progress import Progress
 
-TASK_WEIGHT = 16 << 20  # starting a task takes time, so small parts share one
+TASK_LEAST, TASK_MOST = 1 << 20, 16 << 20  # starting a task takes time, so small parts share one
+TASKS_PER_CORE = 4  # the more, the sooner all cores are done
 POLL_S = 0.2
 
 ROUNDS: tuple[Mapping[str, Step], ...] = (
@@ -126,7 +127,8 @@ def last_moments(
 
 def _batches(parts: Sequence[Part], cores: int) -> list[list[tuple[int, Part]]]:
     """The parts, numbered, in groups for tasks; the largest first."""
-    most = min(TASK_WEIGHT, sum(part.weight for part in parts) // cores + 1)
+    share = sum(part.weight for part in parts) // (cores * TASKS_PER_CORE)
+    most = min(max(TASK_LEAST, share), TASK_MOST)
     batches: list[list[tuple[int, Part]]] = []
     room = 0
     for number, part in sorted(enumerate(parts), key=lambda each: -each[1].weight):
