@@ -67,6 +67,19 @@ ECHO = PRELUDE + WIRE + EXCHANGE
 FLOWS = """
 print(subprocess.check_output(["ovs-dpctl", "dump-flows"], text=True))
 """
+# Two processes that take turns, each by asking again and again whether it is its turn.
+TURNS = """
+import mmap, os
+turn = mmap.mmap(-1, 1)
+me = 0 if os.fork() else 1
+for number in range(50):
+    while turn[0] != me:
+        os.getppid()
+    turn[0] = 1 - me
+print("done", me)
+if me == 0:
+    os.wait()
+"""
 MININET = """
 from mininet.net import Mininet
 from mininet.topo import SingleSwitchTopo

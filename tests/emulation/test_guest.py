@@ -20,6 +20,7 @@ from tests.emulation.guest_programs import (
     PRELUDE,
     PYTHON,
     SWITCH,
+    TURNS,
     round_trips,
 )
 
@@ -133,6 +134,13 @@ def test_two_runs_give_the_same_transcript(run: RunGuest, tmp_path: Path) -> Non
     assert first == second
     assert round_trips(first)
     assert run(PYTHON, "-c", program, "20", seed=8).stdout != first
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_who_polls_lets_others_run(run: RunGuest, trusted: bool) -> None:
+    finished = run(PYTHON, "-c", TURNS, trusted=trusted)
+    assert sorted(finished.stdout.splitlines()) == ["done 0", "done 1"]
+    assert finished.result.guest_s < 0.01  # no tick of the clock has ended a time slice
 
 
 @needs_switch
