@@ -9,7 +9,7 @@ from types import FrameType, GeneratorType
 from typing import Any
 
 from testbed.errors import ProtocolError, UserError
-from testbed.plugins.limits import StuckError, limited, time_limit
+from testbed.plugins.limits import Line, StuckError, limited, time_limit
 from testbed.plugins.source import SOURCE, Source
 from testbed.protocols import Protocol
 from testbed.protocols.channel import Reliable
@@ -17,7 +17,6 @@ from testbed.protocols.channel import Reliable
 PROJECT = Path(__file__).parents[2]
 # What code under test may raise: everything but what a user or the system asks for.
 FAILURES = (Exception, StuckError, SystemExit)
-Line = tuple[FrameType, int]
 
 
 def words(error: BaseException) -> str:
@@ -31,6 +30,8 @@ def words(error: BaseException) -> str:
 
 def lines_of(error: BaseException) -> list[Line]:
     """The calls that an exception went through, the innermost last, each with its line."""
+    if isinstance(error, StuckError) and error.at:
+        return list(error.at)
     return list(traceback.walk_tb(error.__traceback__))
 
 

@@ -8,7 +8,7 @@ A loop inside C code, such as ``sum(itertools.count())``, is out of reach of bot
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from threading import current_thread, main_thread
@@ -23,10 +23,13 @@ TICKS = 40  # also of waiting; while the process is stopped, as by Ctrl-Z, there
 STEPS = 20_000_000  # of the interpreter
 P = ParamSpec("P")
 R = TypeVar("R")
+Line = tuple[FrameType, int]
 
 
 class StuckError(BaseException):
     """A call of a protocol did not end; not for ``except Exception`` in the protocol to swallow."""
+
+    at: Sequence[Line] = ()  # where it was then, the innermost last; empty if the traceback says it
 
 
 def limited(function: Callable[P, R]) -> Callable[P, R]:
@@ -83,20 +86,25 @@ class _Ticks:
 
 def _end(frame: FrameType | None, after: str) -> NoReturn:
     """Raise an exception where a call is now, and again in the handler of a bare ``except``."""
-    inner = set()
+    error = _stuck(after)
+    at = []
     while frame is not None and not _is_caller(frame):
-        inner.add(frame)
+        at.append((frame, frame.f_lineno))
         frame = frame.f_back
+    error.at = at[::-1]
+    inner = {frame for frame, _ in at}
 
     def again(frame: FrameType, event: str, _: Any) -> Any:
         if frame not in inner:
             return None
-        raise _stuck(after)
+        if event in {"exception", "return"}:  # on its way out
+            return again
+        raise error
 
     for frame in inner:
         frame.f_trace = again
     sys.settrace(again)
-    raise _stuck(after)
+    raise error
 
 
 def _is_caller(frame: FrameType) -> bool:
