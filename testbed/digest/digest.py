@@ -18,7 +18,7 @@ from pyspark import SparkContext
 
 from testbed.digest import summary
 from testbed.digest.links import links
-from testbed.digest.logs import LogPart
+from testbed.digest.logs import WEIGHT, LogPart, log_parts
 from testbed.digest.packets import CapturePart, TablePart
 from testbed.digest.pipeline import last_moments, run_steps
 from testbed.digest.schemas import SCHEMAS
@@ -31,6 +31,7 @@ from testbed.progress import Progress
 from testbed.runs.directory import VERSIONS, RunDirectory
 
 BUCKET_BYTES = 16 << 20  # some hundred thousand packets or events
+LOG_BYTES = BUCKET_BYTES // WEIGHT
 ROW_BYTES = 100  # of the simulator's table, in memory
 _HARMED = ("packets_lost", "packets_dropped", "packets_duplicated")
 
@@ -129,13 +130,7 @@ class Source(RunDirectory):
     @cached_property
     def parts(self) -> list[LogPart | CapturePart | TablePart]:
         """All that there is to read."""
-        return [*self._log_parts(), *self._packet_parts()]
-
-    def _log_parts(self) -> Iterator[LogPart]:
-        for log in self.event_logs:
-            size = log.stat().st_size
-            for start in range(0, size, BUCKET_BYTES):
-                yield LogPart(self.run, log.absolute(), start, min(start + BUCKET_BYTES, size))
+        return [*log_parts(self.run, self.event_logs, LOG_BYTES), *self._packet_parts()]
 
     def _packet_parts(self) -> Iterator[CapturePart | TablePart]:
         if self.capture is not None:

@@ -1,11 +1,11 @@
 """Event logs, read part by part into tables of events."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,46 +23,72 @@ LINE = pa.schema(
     ]
 )
 INT32 = 1 << 31
+WEIGHT = 10  # how much longer than a capture
 
 
-@dataclass(frozen=True)
-class LogPart:
+class Lines(NamedTuple):
     """The lines of an event log that begin in a range of its bytes."""
 
-    run: int
     file: Path
     start: int
     end: int
 
-    @property
-    def size(self) -> int:
-        """In bytes."""
-        return self.end - self.start
-
-    @property
-    def weight(self) -> int:
-        """JSON takes longer to read."""
-        return 10 * self.size
-
     def read(self) -> bytes:
-        """These lines as they are."""
+        """These lines as they are, the last with its end."""
         with self.file.open("rb") as file:
             if self.start:
                 file.seek(self.start - 1)
                 file.readline()
             begin = file.tell()
             lines = file.read(max(0, self.end - begin))
-            return lines + (file.readline() if lines and not lines.endswith(b"\n") else b"")
+            lines += file.readline() if lines and not lines.endswith(b"\n") else b""
+        return lines + b"\n" if lines and not lines.endswith(b"\n") else lines
+
+
+@dataclass(frozen=True)
+class LogPart:
+    """Lines of event logs of a run: nodes have small logs, of which many are read at once."""
+
+    run: int
+    lines: tuple[Lines, ...]
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return sum(lines.end - lines.start for lines in self.lines)
+
+    @property
+    def weight(self) -> int:
+        """JSON takes longer to read."""
+        return WEIGHT * self.size
 
     def pieces(self, facts: Facts) -> Iterator[Piece]:
         """The events by their nodes; every bucket gets all multicasts, to know when they were."""
-        events, bad = parse(self.read(), facts.processes)
+        events, bad = parse(b"".join(lines.read() for lines in self.lines), facts.processes)
         yield facts.total("bad_lines", pa.table({"lines": [bad]}))
         yield from facts.spread("node", "events", events, integers(events, "node"))
         own = pc.and_(pc.equal(events["event"], "send"), pc.equal(events["node"], events["source"]))
         sends = events.filter(own)
         for bucket in range(facts.buckets["node"]):
             yield from facts.spread("node", "sends", sends, np.full(len(sends), bucket))
+
+
+def log_parts(run: int, logs: Iterable[Path], most: int) -> Iterator[LogPart]:
+    """The lines of a run's logs, so many bytes at a time."""
+    part: list[Lines] = []
+    room = most
+    for log in logs:
+        start, size = 0, log.stat().st_size
+        while start < size:
+            end = min(size, start + room)
+            part.append(Lines(log.absolute(), start, end))
+            room -= end - start
+            start = end
+            if not room:
+                yield LogPart(run, tuple(part))
+                part, room = [], most
+    if part:
+        yield LogPart(run, tuple(part))
 
 
 def parse(lines: bytes, processes: int) -> tuple[pa.Table, int]:

@@ -1,13 +1,14 @@
 """Hops and links as the steps of the digest find them, against loops over the same packets."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from testbed.digest.links import longest_queue, starts
-from testbed.digest.logs import parse
+from testbed.digest.logs import log_parts, parse
 from testbed.digest.packets import HOST, attributed, hops_of
 
 SWITCHES, PACKETS = 4, 3000
@@ -125,3 +126,16 @@ def test_lines_that_cannot_be_used_are_counted_and_the_others_read(damage: bytes
     assert events["destinations"].to_pylist() == [2, None, None, None]
     assert events["for_seq"].to_pylist() == [None, 7, None, None]
     assert events["source"].to_pylist() == [1, 1, 1, None]
+
+
+@pytest.mark.parametrize("most", [1, 7, 40, 65, 1000])
+def test_every_line_of_small_and_large_logs_is_read_once(tmp_path: Path, most: int) -> None:
+    logs = [b"one\ntwo, which is longer\n", b"", b"a\n\nb\ntorn", b"x" * 90 + b"\nafter it\n"]
+    files = [tmp_path / f"{number}.jsonl" for number in range(len(logs))]
+    for file, log in zip(files, logs, strict=True):
+        file.write_bytes(log)
+    parts = list(log_parts(0, files, most))
+    assert all(part.size <= most for part in parts)
+    assert sum(part.size for part in parts) == sum(map(len, logs))
+    read = b"".join(lines.read() for part in parts for lines in part.lines)
+    assert read == b"".join(log + b"\n" if log.endswith(b"torn") else log for log in logs)
