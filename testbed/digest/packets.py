@@ -35,11 +35,13 @@ from testbed.digest.steps import MESSAGE, Facts, Piece, Tables
 from testbed.digest.timeline import intervals
 from testbed.engines.mininet.plan import host_ip
 from testbed.packets.framing import ETHERNET_BYTES, IP_BYTES, UDP_BYTES
-from testbed.packets.headers import Columns
+from testbed.packets.headers import COLUMNS, Columns
 from testbed.packets.pcap import PcapFile, PcapPart
 
 HEADER = ["source", "seq", "kind", "control"]
-NO_HEADERS = pa.table({name: pa.nulls(0, pa.int64()) for name in HEADER})
+NO_HEADERS = pa.table(
+    {name: pa.nulls(0, pa.from_numpy_dtype(COLUMNS[name].type)) for name in HEADER}
+)
 PACKET = ("at", "tail", "head", "fragment", "bytes")
 CAPTURED = [
     *("time", "interface", "ip_length", "source_ip", "destination_ip", "identification"),

@@ -9,7 +9,15 @@ import pytest
 
 from testbed.digest.links import longest_queue, starts
 from testbed.digest.logs import log_parts, parse
-from testbed.digest.packets import HOST, attributed, hops_of
+from testbed.digest.packets import (
+    FIRST_HOST_IP,
+    HOST,
+    NO_HEADERS,
+    attributed,
+    datagram_step,
+    hops_of,
+)
+from testbed.digest.steps import Facts
 
 SWITCHES, PACKETS = 4, 3000
 Row = dict[str, int | None]
@@ -90,6 +98,41 @@ def test_hops_and_their_messages_are_what_a_loop_finds(captured: list[Row]) -> N
     assert sort(list(hops(captured))) == expected
     assert 100 < len(expected) < PACKETS
     assert len({row[7] for row in expected}) > 50
+
+
+def test_packets_without_a_message_are_hops_like_others(tmp_path: Path) -> None:
+    """Without their first fragments nothing is known of messages, and pieces must fit the others."""
+    captured = {
+        "at": np.array([5, 9]),
+        "interface": np.array([1, 2], np.int32),
+        "pair": np.array([1 << 32 | FIRST_HOST_IP] * 2),
+        "identification": np.array([7, 7], np.uint16),
+        "fragment": np.array([0, 0], np.uint16),
+        "bytes": np.array([60, 60], np.int32),
+    }
+    steps = ("message", "time", "link")
+    facts = Facts(
+        run=0,
+        tables=tmp_path,
+        processes=2,
+        end=100,
+        links={(0, 1): (1, 1000)},
+        buckets=dict.fromkeys(steps, 1),
+        places={1: (None, 0), 2: (0, 1)},
+        start=0,
+        packet_table=tmp_path,
+        framing="udp",
+    )
+    header = pa.table({"source": [1], "seq": [3], "kind": [0], "control": [4]})
+    told = {}
+    for first, headers in ((True, {"headers": header.cast(NO_HEADERS.schema)}), (False, {})):
+        packets = pa.table({**captured, "first": np.array([first, False])})
+        pieces = datagram_step(facts, 0, {"packets": packets, **headers})
+        told[first] = {piece.role: piece.rows for piece in pieces}
+    hops = {first: roles["hops"] for first, roles in told.items()}
+    assert hops[True].schema == hops[False].schema
+    assert [hops[first]["seq"].to_pylist() for first in (True, False)] == [[3], [None]]
+    assert hops[False].select(["queued", "arrived"]).to_pylist() == [{"queued": 5, "arrived": 9}]
 
 
 def test_a_link_sends_one_packet_after_the_other() -> None:
