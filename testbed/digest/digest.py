@@ -61,6 +61,8 @@ def digest_runs(
     spark: SparkContext, sources: "Sequence[Source]", progress: Progress
 ) -> list[Digest]:
     """Write the ``tables`` and ``summary.json`` of each run."""
+    if not sources:
+        return []
     parts = [part for source in sources for part in source.parts]
     with ExitStack() as being_written:
         facts = [

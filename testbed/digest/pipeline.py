@@ -77,7 +77,8 @@ def run_steps(
     context: SparkContext, parts: Sequence[Part], facts: Sequence[Facts], progress: Progress
 ) -> dict[int, Tables]:
     """Do all steps; what each run's steps say to the driver, by role."""
-    with TemporaryDirectory(prefix=".moving-", dir=facts[0].tables) as moving:
+    tables = facts[0].tables
+    with TemporaryDirectory(".moving", dir=tables, ignore_cleanup_errors=True) as moving:
         stored = _done(context, parts, facts, Path(moving, "read"), progress)
         for number, steps in enumerate(ROUNDS):
             buckets, stored = _buckets(stored, steps)
