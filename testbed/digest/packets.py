@@ -252,7 +252,7 @@ def _told(
     carried = grouped(hops, MESSAGE, hops=("bytes", "count"), wire_bytes=("bytes", "sum"))
     yield from facts.by_message("message", "carried", carried)
     yield from intervals(facts, "packets", integers(hops, "queued"), integers(hops, "arrived"))
-    unneeded = {"pair", "identification", "control", "receivers", "fragments"}
+    unneeded = {"control", "receivers", "fragments"}
     hops = hops.drop_columns([name for name in hops.column_names if name in unneeded])
     link = integers(hops, "tail") * 31 + integers(hops, "head")
     yield from facts.spread("link", "hops", hops, link)
