@@ -21,6 +21,7 @@ from .daisy import (
     Deserting,
     Dismissive,
     EmptyHanded,
+    Halting,
     Hospitable,
     Idle,
     Misguiding,
@@ -94,6 +95,7 @@ BROKEN: dict[str, type[Protocol]] = {
         Copied,
         ServersVector,
         Overtaking,
+        Halting,
     )
 }
 

@@ -320,3 +320,30 @@ class Overtaking(Daisy):
         super().__init__(place, settings)
         if type(self.relaying) is Relaying:  # not early
             self.relaying.__class__ = _Overtaking
+
+
+class _Halting(Relaying):
+    @override
+    def must_wait_below(self, level: int, cast: Cast, now: int) -> bool:
+        view, grace = self.daisy.groups[level].view, self.daisy.local.timing.grace
+        absent = view is not None and cast.source in view.roster - view.present
+        if absent and now - self.returning.setdefault(level, now) < grace:
+            return True
+        self.returning.pop(level, None)
+        return False
+
+
+class Halting(Daisy):
+    """Waits for those through whom a message once left, also in a local group, and with each again.
+
+    Broken rule: one waits once for a queue, not once for a message. Who is waited for may have moved
+    to another group, and all that it has sent is late by ``grace``, one after the other.
+    """
+
+    name: ClassVar[str] = "broken-halting"
+
+    @override
+    def __init__(self, place: Place, settings: Any = None) -> None:
+        super().__init__(place, settings)
+        if type(self.relaying) is Relaying:  # not early
+            self.relaying.__class__ = _Halting

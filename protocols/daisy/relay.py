@@ -95,12 +95,13 @@ class Relaying:
     def must_wait_below(self, level: int, cast: Cast, now: int) -> bool:
         """Whether those should come back first through whom a message from above once left a group.
 
-        They were in a view that did not prevail, and have its causal past. After ``grace`` they are
-        taken to have crashed.
+        They were in a view of servers that did not prevail, and have its causal past, which need not
+        have gone up: somebody in place of this process counted those below it as present. After
+        ``grace`` they are taken to have crashed. In a local group nobody answers for others: what is
+        for somebody who is absent goes up, in causal order, and so comes down.
         """
         view = self.daisy.groups[level].view
-        if view is None or cast.source in view.present or cast.source not in view.roster:
-            self.returning.pop(level, None)
+        if level == 0 or view is None or cast.source not in view.away:
             return False
         return now - self.returning.setdefault(level, now) < self.daisy.local.timing.grace
 
