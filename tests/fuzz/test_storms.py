@@ -17,6 +17,10 @@ def lasting(storm: dict[str, Any]) -> list[dict[str, Any]]:
     return [fault for fault in storm["fault"] if "at_ms" in fault]
 
 
+def subjects(fault: dict[str, Any]) -> list[int]:
+    return fault["nodes"] if "nodes" in fault else [fault["node"]]
+
+
 @pytest.fixture(scope="module")
 def storms() -> list[dict[str, Any]]:
     return [PROFILE.storm(seed, 1) for seed in SEEDS]
@@ -52,3 +56,22 @@ def test_scenes_answers_and_addresses_vary(storms: list[dict[str, Any]]) -> None
     subsets = [any("to" in line for line in storm["workload"]["send"]) for storm in storms]
     assert {*answers} == {*subsets} == {True, False}
     assert any(not lasting(storm) for storm in storms), "only splits and merges"
+
+
+def test_strikes_are_short_and_aimed_at_changes_of_state(storms: list[dict[str, Any]]) -> None:
+    events = {row.event for row in PROTOCOLS["daisy"].transitions}
+    strikes = [(storm, fault) for storm in storms for fault in storm["fault"] if "when" in fault]
+    assert len({storm["name"] for storm, _ in strikes}) > len(storms) / 4
+    assert {fault["kind"] for _, fault in strikes} == {"partition", "pause"}
+    for storm, fault in strikes:
+        assert fault["when"]["event"] in events
+        assert fault["for_ms"] <= 4 * storm["protocol"]["heartbeat_ms"]
+
+
+def test_some_go_again_before_they_are_back(storms: list[dict[str, Any]]) -> None:
+    def again(storm: dict[str, Any]) -> bool:
+        first, second = sorted(lasting(storm), key=lambda fault: fault["at_ms"])
+        same = subjects(first) == subjects(second)
+        return same and second["at_ms"] < first["at_ms"] + first.get("for_ms", 0.0)
+
+    assert any(again(storm) for storm in storms if len(lasting(storm)) == 2)

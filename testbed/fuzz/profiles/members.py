@@ -164,11 +164,12 @@ class MembersProfile(Profile):
             settings = self.protocol.Settings(**drawn)
             document["workload"]["settle_ms"] = self.repair_ms(settings)
             storm = Storm(network.processes, settings, rng)
-            document["fault"] = storm.faults()
+            document["fault"] = [*storm.faults(), *storm.strikes()]
             if self.promised(resolved(document)):
                 break
         self._keep_promised(document, rng)
-        document["workload"]["send"] = storm.messages(document["fault"])
+        timed = [fault for fault in document["fault"] if "at_ms" in fault]
+        document["workload"]["send"] = storm.messages(timed)
         document["fault"] += noise(settings, nx.diameter(network.graph), rng)
         self._keep_promised(document, rng)
         return document

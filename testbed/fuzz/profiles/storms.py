@@ -9,8 +9,10 @@ all the while that another is away, which answers everything when it is back. In
 most of what could meet there, and in a system of three or four processes it takes little time.
 
 What is drawn is a scene of one to three faults, mostly of a server and members of its group: processes
-are cut off and return; two go, the second about when the first goes or is back; some leave, after a
-crash or not, and join again; any of these in a row; or nothing but groups that split and merge.
+are cut off and return; two go, the second about when the first goes or is back, or one goes twice; some
+leave, after a crash or not, and join again; any of these in a row; or nothing but groups that split and
+merge. In half of the storms somebody also stands still or is cut off for a moment just as a process
+changes its state: a view change that takes a few heartbeats longer meets more of what is said and done.
 """
 
 import random
@@ -22,6 +24,7 @@ from typing import Any
 from testbed.fuzz.elements import Document, Table, rounded
 from testbed.fuzz.profiles.scenes import LOSS_MOST
 from testbed.protocols.daisy.tree import LEVEL, daisy
+from testbed.protocols.groups.states import EXPECTED
 from testbed.workloads.script import ScriptedMessage
 
 PROCESSES = (3, 3, 3, 4, 4, 4, 5, 5, 6)
@@ -42,6 +45,8 @@ SUBSETS = (0.0, 0.0, 0.5, 1.0, 1.0)  # how many messages are to some processes o
 ANSWERED = (0.0, 0.7, 1.0, 1.0, 1.0)
 CHAINS = (1, 1, 2, 3)  # answers to answers
 LATE = (0.1, 0.3, 0.5)  # how many packets
+STRIKES = (0, 0, 1, 2)  # faults that are aimed at changes of state
+COUNTS = (1, 1, 2, 3, 5, 8)  # at how many of them one strikes
 
 
 def calm(rng: random.Random) -> Document:
@@ -125,6 +130,21 @@ class Storm:
         }
         drawn = scenes[rng.choice(SCENES)]()
         return drawn[: rng.choice([0, 1, len(drawn)])] if self.reshapes else drawn
+
+    def strikes(self) -> list[Table]:
+        """Somebody stands still or is cut off for a moment, just as a process changes its state."""
+        rng, drawn = self.rng, list[Table]()
+        for _ in range(rng.choice(STRIKES)):
+            event, count = rng.choice(EXPECTED).event, rng.choice(COUNTS)
+            watched = {"node": rng.choice(self.victims)} if rng.random() < 0.5 else {}
+            node = rng.choice(["same", rng.randrange(self.nodes)])
+            cut: Table = {"kind": "partition", "nodes": node if node == "same" else [node]}
+            stop: Table = {"kind": "pause", "node": node}
+            struck = rng.choice([cut, stop])
+            lasts = rounded(rng.uniform(0.3, 4) * self.settings.heartbeat_ms)
+            when = {**watched, "event": event, "count": count}
+            drawn.append({**struck, "for_ms": lasts, "when": when})
+        return drawn
 
     # messages
 
@@ -251,15 +271,21 @@ class Storm:
         return drawn
 
     def _pair(self) -> list[Table]:
-        """Two go, in many storms only for a moment, the second about when the first goes or is back."""
+        """Two go, in many storms only for a moment, the second about when the first goes or is back.
+
+        Or both are one process, which goes again while it is away, or has hardly come back.
+        """
         rng, beat = self.rng, self.settings.heartbeat_ms
         one, two = rng.sample(self.victims[:2], 2)
+        if again := rng.random() < 0.4:
+            two = one
         first = self._lasting(self._away(one), [])
         second = self._lasting(self._away(two), [])
-        if rng.random() < 0.4:
+        if not again and rng.random() < 0.4:
             first["for_ms"], second["for_ms"] = (rounded(rng.uniform(0.3, 4) * beat) for _ in "12")
         begins, ends = first["at_ms"], first["at_ms"] + first["for_ms"]
-        about = rng.choice([begins, ends]) + rng.uniform(-2, 2) * beat
+        about = rng.choice([ends, rng.uniform(begins, ends)] if again else [begins, ends])
+        about += rng.uniform(-2, 2) * beat
         return [first, {**second, "at_ms": rounded(max(0.0, about))}]
 
     def _away(self, node: int) -> Table:
