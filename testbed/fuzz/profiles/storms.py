@@ -5,13 +5,14 @@ back, others send meanwhile, and an answer is given inside a delivery. If who se
 when is drawn one by one, all of it rarely fits. So a storm leaves little to chance: around the end of
 each fault, and around another moment that follows from it, any process sends, mostly to all, and
 most messages are answered, in many storms by the process that the fault strikes. Or one process sends
-all the while that another is away, which answers everything when it is back. In this way one run tries
-most of what could meet there, and in a system of three or four processes it takes little time.
+all the while that another is away, which answers everything when it is back; or the one that is away
+sends. In this way one run tries most of what could meet there, and in a system of three or four
+processes it takes little time.
 
 What is drawn is a scene of one to three faults, mostly of a server and members of its group: processes
-are cut off and return; two go, the second about when the first goes or is back, or one goes twice; some
-leave, after a crash or not, and join again; any of these in a row; or nothing but groups that split and
-merge. In half of the storms somebody also stands still or is cut off for a moment just as a process
+or whole groups are cut off and return; two go, the second about when the first goes or is back, or one
+goes twice; some leave, after a crash or not, and join again; any of these in a row; or only groups that
+split and merge. In most storms somebody also stands still or is cut off for a moment just as a process
 changes its state: a view change that takes a few heartbeats longer meets more of what is said and done.
 """
 
@@ -23,7 +24,7 @@ from typing import Any
 
 from testbed.fuzz.elements import Document, Table, rounded
 from testbed.fuzz.profiles.scenes import LOSS_MOST
-from testbed.protocols.daisy.tree import LEVEL, daisy
+from testbed.protocols.daisy.tree import LEVEL, GroupTree, daisy
 from testbed.protocols.groups.states import EXPECTED
 from testbed.workloads.script import ScriptedMessage
 
@@ -45,7 +46,8 @@ SUBSETS = (0.0, 0.0, 0.5, 1.0, 1.0)  # how many messages are to some processes o
 ANSWERED = (0.0, 0.7, 1.0, 1.0, 1.0)
 CHAINS = (1, 1, 2, 3)  # answers to answers
 LATE = (0.1, 0.3, 0.5)  # how many packets
-STRIKES = (0, 0, 1, 2)  # faults that are aimed at changes of state
+STRIKES = (0, 1, 1, 2)  # faults that are aimed at changes of state
+VIEW_CHANGE = ("expel", "propose", "flush", "install", "install")
 COUNTS = (1, 1, 2, 3, 5, 8)  # at how many of them one strikes
 
 
@@ -104,18 +106,23 @@ class Storm:
         self.reshapes = self.settings.split_above is not None or self.settings.merge_below > 0
 
     @cached_property
-    def groups(self) -> list[tuple[int, ...]]:
-        """The local groups, the server of each first."""
+    def tree(self) -> GroupTree:
+        """The groups at the beginning, the server of each first."""
         s = self.settings
-        tree = daisy(self.nodes, s.group_size, s.levels, s.split_above is not None)
-        return [members for number, members in tree.members.items() if number < LEVEL]
+        return daisy(self.nodes, s.group_size, s.levels, s.split_above is not None)
+
+    @cached_property
+    def groups(self) -> list[tuple[int, ...]]:
+        """The local groups."""
+        return [members for number, members in self.tree.members.items() if number < LEVEL]
 
     def _victims(self) -> list[int]:
-        """Any three processes, or mostly those of one group, its server first."""
+        """Any three processes, or mostly those of one group, local or of servers, its server first."""
         order = self.rng.sample(range(self.nodes), self.nodes)
-        if self.rng.random() < 0.7:
-            large = [group for group in self.groups if len(group) > 1] or self.groups
-            group = self.rng.choice(large if self.rng.random() < 0.6 else self.groups)
+        if self.rng.random() < 0.8:
+            groups = [*self.tree.members.values()]
+            large = [group for group in groups if len(group) > 1] or groups
+            group = self.rng.choice(large if self.rng.random() < 0.6 else groups)
             order.sort(key=lambda node: (node not in group, node != group[0]))
         return order[:3]
 
@@ -135,14 +142,15 @@ class Storm:
         """Somebody stands still or is cut off for a moment, just as a process changes its state."""
         rng, drawn = self.rng, list[Table]()
         for _ in range(rng.choice(STRIKES)):
-            event, count = rng.choice(EXPECTED).event, rng.choice(COUNTS)
+            often = rng.random() < 0.6
+            event = rng.choice(VIEW_CHANGE) if often else rng.choice(EXPECTED).event
             watched = {"node": rng.choice(self.victims)} if rng.random() < 0.5 else {}
             node = rng.choice(["same", rng.randrange(self.nodes)])
             cut: Table = {"kind": "partition", "nodes": node if node == "same" else [node]}
             stop: Table = {"kind": "pause", "node": node}
             struck = rng.choice([cut, stop])
             lasts = rounded(rng.uniform(0.3, 4) * self.settings.heartbeat_ms)
-            when = {**watched, "event": event, "count": count}
+            when = {**watched, "event": event, "count": rng.choice(COUNTS)}
             drawn.append({**struck, "for_ms": lasts, "when": when})
         return drawn
 
@@ -175,19 +183,25 @@ class Storm:
         return messages
 
     def _speech(self, faults: list[Table]) -> list[ScriptedMessage]:
-        """One sends while somebody is away until it is back, and that one answers all of it."""
+        """One sends while somebody is away, mostly until it is back, and that one answers all of it.
+
+        Or the one that is away sends. Where all is quiet in the end, groups are merged at once.
+        """
         rng, s = self.rng, self.settings
         messages: list[ScriptedMessage] = []
         for begins, ends, subject in self._absences(faults):
-            speaker = self._other(subject)
+            pair = [self._other(subject), subject]
+            speaker, listener = pair if rng.random() < 0.75 else reversed(pair)
             first = rng.choice([begins, begins + s.patience_ms, ends - 2 * s.heartbeat_ms])
             last = ends + rng.uniform(0, 3) * s.heartbeat_ms
+            if rng.random() < 0.25:
+                last = rng.uniform(begins, ends)
             most, subsets = rng.choice(SPEECHES), rng.choice(SUBSETS)
             for _ in range(most):
                 at = rounded(max(0.0, rng.uniform(min(first, last), last)))
                 message: ScriptedMessage = {"node": speaker, "at_ms": at}
                 messages.append(self._addressed(message, subject, subsets))
-                answer: ScriptedMessage = {"node": subject, "answers": len(messages) - 1}
+                answer: ScriptedMessage = {"node": listener, "answers": len(messages) - 1}
                 messages.append(self._addressed(answer, subject, subsets))
         return messages
 
@@ -250,11 +264,13 @@ class Storm:
     # faults
 
     def _heal(self) -> list[Table]:
-        """One process is cut off or stands still, or two are cut off, up to three times."""
+        """One process stands still or is cut off, or two are, or its group, up to three times."""
         rng, drawn = self.rng, list[Table]()
         one, two = self.victims[:1], sorted(self.victims[:2])
+        home = next(sorted(group) for group in self.groups if one[0] in group)
+        cuts = [one, one, two, home if len(home) < self.nodes else two]
         for _ in range(rng.choice([1, 1, 2, 3])):
-            cut = {"kind": "partition", "nodes": rng.choice([one, one, one, two])}
+            cut = {"kind": "partition", "nodes": rng.choice(cuts)}
             stop = {"kind": "pause", "node": one[0]}
             drawn.append(self._lasting(rng.choice([cut, cut, cut, stop]), drawn))
         return drawn
@@ -319,7 +335,8 @@ class Storm:
         """A while after the start, or after a fault has ended that has one."""
         s, rng = self.settings, self.rng
         if not faults:  # groups are first split and merged soon after the start
-            return rounded(rng.uniform(0, rng.choice([SOON * s.heartbeat_ms, s.patience_ms])))
+            most = rng.choice([1, SOON, s.patience_ms / s.heartbeat_ms])
+            return rounded(rng.uniform(0, most) * s.heartbeat_ms)
         ends = [fault["at_ms"] + fault.get("for_ms", 0.0) for fault in faults]
         most = rng.choice([3 * s.heartbeat_ms, 1.5 * s.patience_ms, 1.5 * s.grace_ms])
         return rounded(rng.choice(ends) + rng.uniform(0, most))
