@@ -3,8 +3,9 @@
 The bank is ``protocols/broken``: mistakes that were real, or are often made. A search is worth as much
 as the mistakes that it finds again: each must be found within 300 seeds, and be shrunk to at most 6
 messages and 8 processes. A daisy's experiment counts only if the right daisy passes it: else it shows
-another mistake, which the daisy itself has. With several ranges of seeds, luck counts for less; so
-that a range may begin anywhere, no seed is aimed at states that others have not reached.
+another mistake, which the daisy itself has, and which is told. With several ranges of seeds, luck
+counts for less; so that a range may begin anywhere, no seed is aimed at states that others have not
+reached.
 """
 
 import sys
@@ -53,7 +54,11 @@ def find(protocol: str, seeds: range) -> Found | None:
     """Try seed after seed until one goes wrong on account of the mistake, and shrink what it shows."""
     for runs, (seed, example) in enumerate(tries(protocol, seeds), 1):
         document, trial = example
-        if trial.wrong is not None and is_its_own(example):
+        if trial.wrong is None:
+            continue
+        if not is_its_own(example):
+            print(f"{document['name']}: the right daisy goes wrong, too", flush=True)
+        else:
             small = Shrinker(document, trial.wrong).shrink()
             messages, faults = len(small["workload"]["send"]), len(small["fault"])
             return Found(seed, runs, trial.wrong, messages, nodes_of(small), faults)
