@@ -18,6 +18,7 @@ from .cluster import TooLate, Unsorted
 from .daisy import (
     Absentminded,
     Copied,
+    Deaf,
     Deserting,
     Dismissive,
     EmptyHanded,
@@ -96,6 +97,7 @@ BROKEN: dict[str, type[Protocol]] = {
         ServersVector,
         Overtaking,
         Halting,
+        Deaf,
     )
 }
 

@@ -19,7 +19,8 @@ from ..daisy.server_group import ByOrigin
 from ..groups.agreed import Flushed
 from ..groups.detector import Detector
 from ..groups.group import Group
-from ..groups.messages import Cast, Expelled
+from ..groups.messages import Cast, Expelled, Report
+from ..groups.reporting import Reporting
 from ..groups.succession import Succession
 from ..groups.view import Member, View
 from ..wire import Message
@@ -347,3 +348,25 @@ class Halting(Daisy):
         super().__init__(place, settings)
         if type(self.relaying) is Relaying:  # not early
             self.relaying.__class__ = _Halting
+
+
+class _Deaf(Reporting):
+    @override
+    def refuses(self, report: Report, sender: int) -> bool:
+        return False
+
+
+class Deaf(Daisy):
+    """Waits for a member to enter a view that it cannot accept.
+
+    Broken rule: who has promised to accept only a greater view, while the coordinator stood still,
+    must be asked for a greater one. Else both wait for ever, and so does who was split off.
+    """
+
+    name: ClassVar[str] = "broken-deaf"
+
+    @override
+    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
+        group = super()._group(level, me, view, now)
+        group.reporting.__class__ = _Deaf
+        return group

@@ -78,6 +78,11 @@ class Reporting:
         empty = {"delivered": (), "released": ()}
         yield self.group.send((peer,), Report, view=view.id, promised=promised, **empty)
 
+    def refuses(self, report: Report, sender: int) -> bool:
+        """Whether a member cannot enter the view any more: it has promised to accept a greater one."""
+        view = self.group.view
+        return view is not None and sender in view.processes and report.promised > view.id.number
+
     def on_report(self, report: Report, sender: int, now: int) -> Effects:
         """Learn what a member has, and send it again what it lacks."""
         group = self.group
@@ -90,7 +95,8 @@ class Reporting:
             return
         if report.view < group.view.id:
             proposal = group.change.proposal
-            if proposal is not None and sender in proposal.waiting():  # a joiner
+            joins = proposal is not None and sender in proposal.waiting()
+            if joins or self.refuses(report, sender):
                 yield from group.change.hear(report.promised)
             yield from group.admission.correct(sender, now)
             return

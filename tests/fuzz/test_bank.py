@@ -100,6 +100,7 @@ EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {
     "broken-copied": ("gap", erratum("k-copies")),
     "broken-servers-vector": ("loss", erratum("early")),
     "broken-overtaking": ("gap", mended("daisy-overtaken")),
+    "broken-deaf": ("loss", mended("daisy-split-while-it-stood-still")),
     "broken-halting": ("loss", mended("daisy-waits-in-vain")),
     "broken-absentminded": (
         "order",
