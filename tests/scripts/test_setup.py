@@ -1,6 +1,7 @@
 """What scripts/setup would install, on systems that are pretended by stubs of their programs."""
 
 import os
+import signal
 import subprocess
 from collections.abc import Callable
 from hashlib import sha256
@@ -10,8 +11,8 @@ from shutil import make_archive, which
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TOOLS = ["bash", "cat", "cut", "dirname", "flock", "grep", "ln", "mktemp", "rm", "sed", "sha256sum"]
-TOOLS += ["tail", "tee", "tr", "true", "uname", "wc"]
+TOOLS = ["bash", "cat", "cut", "dirname", "flock", "grep", "ln", "mktemp", "rm", "sed"]
+TOOLS += ["setpriv", "sha256sum", "tail", "tee", "tr", "true", "uname", "wc"]
 BASE = ["python3", "python3-venv", "mininet", "openvswitch-switch", "python3-openvswitch"]
 BASE += ["iproute2", "iputils-ping", "gcc", "python3-dev"]
 JAVA = "java-runtime-headless (= {0}), java17-runtime-headless, java{0}-runtime-headless"
@@ -154,3 +155,19 @@ def test_without_root_the_command_is_told(setup: Setup) -> None:
     packages = [package for package in TRIXIE if package != "mininet"]
     done = setup(dpkg_query=installed(packages), apt_get="exit 1", sudo="exit 1")
     assert "sudo apt-get install --no-install-recommends mininet\n" in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_for_setup_alone_ends_what_it_runs(
+    setup: Setup, tmp_path: Path, number: signal.Signals
+) -> None:
+    ended = tmp_path / "ended"
+    kernel = f"""[[ $* != --check ]] || exit 1
+        trap 'echo >{ended}; exit 130' INT
+        read -r _ _ _ setup _ </proc/$PPID/stat  # which waits for the shell that called this
+        kill -{number.value} "$setup"
+        while :; do :; done"""
+    stub(tmp_path / "scripts" / "kernel", kernel)
+    done = setup(dpkg_query=installed(BOOKWORM))
+    assert ended.exists()
+    assert (done.returncode, "done" in done.stderr) == (128 + number, False)
