@@ -76,6 +76,11 @@ class Message:
         return HEADER.size + self.control_size + len(self.payload)
 
     @property
+    def carried(self) -> tuple[MessageId, ...]:
+        """The names of the messages that travel in this one, whole, besides its own."""
+        return ()
+
+    @property
     def channel_size(self) -> int:
         """Bytes that a reliable channel has added; they are control information too."""
         return 0

@@ -23,7 +23,7 @@ from typing import NamedTuple, Self
 
 from typing_extensions import override
 
-from ..wire import HEADER, WORD, Codec, Message, WireError
+from ..wire import HEADER, WORD, Codec, Message, MessageId, WireError
 
 ACK_KIND = 255
 STREAMS = 1 << 7
@@ -122,6 +122,11 @@ class Segment(Message):
     def channel_size(self) -> int:
         """The channel's header; of an acknowledgement, everything."""
         return self.size if self.message is None else WORD * self.channel.words
+
+    @property
+    @override
+    def carried(self) -> tuple[MessageId, ...]:
+        return () if self.message is None else self.message.carried
 
     @property
     @override

@@ -72,6 +72,11 @@ class Gossip(Message):
             size += BALL.size + event.control_size + len(event.payload)
         object.__setattr__(self, "control_size", size)  # computed once: many links ask for it
 
+    @property
+    @override
+    def carried(self) -> tuple[MessageId, ...]:
+        return tuple(ball.name for ball in self.balls)
+
     def encode_control(self) -> bytes:
         """Counts, subs, unsubs; then each event with its age, control information and payload."""
         subs, unsubs = self.news

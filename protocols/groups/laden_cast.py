@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from typing_extensions import override
 
-from ..wire import WireError
+from ..wire import MessageId, WireError
 from .messages import Cast
 
 HEAD = struct.Struct("!IIQII")
@@ -24,6 +24,11 @@ class LadenCast(Cast):
     attached: tuple[Cast, ...] = ()
 
     kind: ClassVar[int] = 17
+
+    @property
+    @override
+    def carried(self) -> tuple[MessageId, ...]:
+        return tuple(cast.id for cast in self.attached)
 
     @property
     @override

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 from typing_extensions import override
 
 from ..base import Deliver, Effects, Send
-from ..wire import Message, WireError
+from ..wire import Message, MessageId, WireError
 from .agreed import PART_BYTES
 from .messages import Cast, Report
 from .passed import BY_NUMBER, KINDS, Passed
@@ -50,6 +50,11 @@ class Pack(Message):
         for message, size in self.parts:
             yield replace(message, payload=self.payload[start : start + size])
             start += size
+
+    @property
+    @override
+    def carried(self) -> tuple[MessageId, ...]:
+        return tuple(name for part, _ in self.parts for name in (part.id, *part.carried))
 
     @property
     @override

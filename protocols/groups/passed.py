@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from typing_extensions import override
 
 from ..base import Count, Effects, Send
-from ..wire import Message, WireError
+from ..wire import Message, MessageId, WireError
 from .detector import POOR
 from .flush import Fetch, Flush, Missing, Part
 from .laden_cast import LadenCast
@@ -47,6 +47,11 @@ class Passed(Message):
     unheard: bool = False
 
     kind: ClassVar[int] = 11
+
+    @property
+    @override
+    def carried(self) -> tuple[MessageId, ...]:
+        return (self.inner.id, *self.inner.carried)
 
     @property
     @override

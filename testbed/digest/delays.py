@@ -9,12 +9,15 @@ the arrival by which the process got the message to the multicast:
 - at each process on the way time passes before a copy is first handed to the network (``relaying``)
   and, if that copy was lost, until one is that arrives (``retransmission``);
 - at its end time passes between the arrival of the last packet and the moment at which the protocol
-  has the message (``reception``: with a reliable channel the wait for what was sent before), and then
-  until delivery (``held``).
+  has the message (``reception``: with a reliable channel the wait for what was sent before), while the
+  protocol does not call it held back (``waiting``), and then until delivery (``held``). Where a host
+  takes no time and has no channel, all that is not held back waits in the protocol.
 
-A message has arrived when all fragments of one copy have; of several copies the first to do so counts.
-Time is ``unattributed`` where no packet is known that carried a message: packets were not recorded, or
-the protocol puts several messages into one datagram, which names one of them.
+A message has arrived when all fragments of one copy have. Of several copies that one counts which came
+just when the protocol held the message back or delivered it, else the first: one may be refused, as of
+another view, reach a process that is down, or lack a fragment that was lost where nothing is recorded.
+A datagram that carries several messages is a copy of each. Time is ``unattributed`` where no packet is
+known that carried a message: packets were not recorded.
 
 Each hop points to the one before it, which is on another link or of another copy. Only hops that
 deliveries lead back to matter: with flooding that is one in five. Adding up the parts along all their
@@ -77,7 +80,7 @@ class Hops(NamedTuple):
 
 
 class Arrivals(NamedTuple):
-    """The hop that completed the first whole copy of each message at each process."""
+    """The hop that completed the copy by which each process got each message."""
 
     keys: Integers  # sorted
     hops: Integers
@@ -94,12 +97,16 @@ def delay_step(facts: Facts, bucket: int, tables: Tables) -> Iterator[Piece]:
     """Write what the delays of some messages consist of."""
     if "deliveries" in tables:
         hops = tables.get("hops", SCHEMAS["hops"].empty_table())
-        facts.write("delays", bucket, explain(hops, tables["deliveries"], facts.links))
+        found = explain(hops, tables["deliveries"], facts.links, facts.prompt)
+        facts.write("delays", bucket, found)
     yield from ()
 
 
-def explain(hops: pa.Table, deliveries: pa.Table, links: Links) -> pa.Table:
-    """A row for each delivery of a message whose multicast is in the logs."""
+def explain(hops: pa.Table, deliveries: pa.Table, links: Links, prompt: bool = True) -> pa.Table:
+    """A row for each delivery of a message whose multicast is in the logs.
+
+    If processes are ``prompt``, their protocols have what arrives at once.
+    """
     deliveries = deliveries.filter(pc.is_valid(deliveries["delay"]))
     at, delay, node, source = (
         integers(deliveries, name) for name in ("at", "delay", "node", "source")
@@ -107,7 +114,7 @@ def explain(hops: pa.Table, deliveries: pa.Table, links: Links) -> pa.Table:
     sent, own = at - delay, node == source
     came = np.asarray(pc.coalesce(deliveries["held_at"], deliveries["at"]).to_numpy(), np.int64)
     message, every = prepared(hops, deliveries, sent)
-    arrivals = first_arrivals(every)
+    arrivals = the_arrivals(every, message << 32 | node, came)
     last = np.where(own, NONE, arrivals.of(message, node))
     its, before, last, tried = on_the_way(every, arrivals, last)
     parts, begun = added_up(own_parts(its, before, tried, links), before, known_since(its, before))
@@ -115,12 +122,15 @@ def explain(hops: pa.Table, deliveries: pa.Table, links: Links) -> pa.Table:
     last[(arrived[last] > came) | (begun[last] < sent)] = NONE
     lost = (last == NONE) & ~own  # nothing is known of how it came
     none = last == NONE
+    here = came - np.where(lost, came, np.where(own, sent, arrived[last]))
+    waits = own | prompt
     return pa.table(
         {
             **{name: deliveries[name] for name in ("node", *MESSAGE)},
             "delay": delay,
             **{name: np.append(part, 0)[last] for name, part in parts.items()},
-            "reception": came - np.where(lost, came, np.where(own, sent, arrived[last])),
+            "reception": np.where(waits, 0, here),
+            "waiting": np.where(waits, here, 0),
             "held": at - came,
             "unattributed": np.where(lost, came, np.where(own, sent, begun[last])) - sent,
             "via": pa.array(np.append(its.sender, 0)[last], mask=none),
@@ -152,8 +162,11 @@ def prepared(hops: pa.Table, deliveries: pa.Table, sent: Integers) -> tuple[Inte
     return ours, Hops(**columns, whole=whole, packet=packet)
 
 
-def first_arrivals(hops: Hops) -> Arrivals:
-    """When all fragments of a copy are there; of several copies, the first."""
+def the_arrivals(hops: Hops, names: Integers, came: Integers) -> Arrivals:
+    """When all fragments of a copy are there; of several, the one that the protocol took, or the first.
+
+    It took that which came just when, as ``names`` of messages and processes say, it had the message.
+    """
     fragments = np.bincount(hops.whole[runs_of(hops.packet)[:-1]], minlength=1)
     here = np.flatnonzero((hops.receiver == SEVERAL) | (hops.receiver == hops.head))
     here = here[runs_of(hops.packet[here], hops.head[here])[:-1]]  # a duplicate says nothing new
@@ -166,7 +179,18 @@ def first_arrivals(hops: Hops) -> Arrivals:
     order = order_of(keys, hops.arrived[here], hops.queued[here])
     keys, here = keys[order], here[order]
     first = runs_of(keys)[:-1]
-    return Arrivals(keys[first], here[first])
+    found = Arrivals(keys[first], here[first])
+    taken = np.flatnonzero(hops.arrived[here] == moments(names, came, keys))[::-1]
+    found.hops[np.searchsorted(found.keys, keys[taken])] = here[taken]
+    return found
+
+
+def moments(names: Integers, came: Integers, keys: Integers) -> Integers:
+    """The moments at which the protocol had these, or ``NONE``."""
+    order = np.argsort(names, kind="stable")
+    place = np.searchsorted(names, keys, sorter=order)
+    which = np.append(order, NONE)[place]
+    return np.where(np.append(names, NONE)[which] == keys, np.append(came, NONE)[which], NONE)
 
 
 def on_the_way(

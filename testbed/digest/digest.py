@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from pyspark import SparkContext
 
 from testbed.digest import summary
+from testbed.digest.carriers import Carrying
 from testbed.digest.links import links
 from testbed.digest.logs import WEIGHT, LogPart, log_parts
 from testbed.digest.packets import CapturePart, TablePart
@@ -26,6 +27,7 @@ from testbed.digest.steps import Facts, Tables
 from testbed.digest.timeline import timeline
 from testbed.errors import UserError
 from testbed.faults import Drift
+from testbed.packets.contents import carriers
 from testbed.packets.pcap import open_captures
 from testbed.progress import Progress
 from testbed.runs.directory import VERSIONS, RunDirectory
@@ -71,6 +73,7 @@ def digest_runs(
         if not all(each.end for each in facts):
             last = last_moments(spark, parts, facts)
             facts = [replace(each, end=each.end or max(1, last[each.run])) for each in facts]
+        _write_carried(spark, sources, facts)
         totals = run_steps(spark, parts, facts, progress)
         figures = [_finish(each, totals[each.run]) for each in facts]
         for each in facts:
@@ -79,6 +82,19 @@ def digest_runs(
         source.conclude(totals[source.run], its)
         for source, its in zip(sources, figures, strict=True)
     ]
+
+
+def _write_carried(
+    spark: SparkContext, sources: "Sequence[Source]", facts: Sequence[Facts]
+) -> None:
+    """Of runs whose datagrams carry several messages, say which."""
+    runs = [
+        Carrying(source.path.absolute(), its)
+        for source, its in zip(sources, facts, strict=True)
+        if carriers(source.experiment.protocol)
+    ]
+    if runs:
+        spark.parallelize(runs, len(runs)).foreach(Carrying.write)
 
 
 def _versions(spark: SparkContext) -> dict[str, str]:
@@ -159,6 +175,7 @@ class Source(RunDirectory):
             start=capture["start_unix_ns"],
             packet_table=self.packet_table.absolute(),
             framing=self.experiment.transport.framing,
+            prompt=self.experiment.channel is None and self.manifest.get("engine") != "mininet",
         )
 
     def _buckets(self) -> dict[str, int]:

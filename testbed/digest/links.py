@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from testbed.digest.arrays import Integers, counted, integers, order_of, runs_of, with_columns
+from testbed.digest.carried import carrying
 from testbed.digest.delays import HOPS
 from testbed.digest.steps import Facts, Piece, Tables
 
@@ -41,7 +42,10 @@ def link_step(facts: Facts, bucket: int, tables: Tables) -> Iterator[Piece]:
     error = arrived - started - transmission - delay
     hops = with_columns(hops, started=started, error=error)
     facts.write("hops", bucket, hops)
-    yield from facts.by_message("delay", "hops", hops.select(HOPS))
+    its = hops.select(HOPS)
+    yield from facts.by_message("delay", "hops", its)
+    if (carried := facts.carried()) is not None:
+        yield from facts.by_message("delay", "hops", carrying(its, carried).cast(its.schema))
     yield facts.total("errors", counted(np.abs(error)))
     sizes = integers(hops, "bytes")
     longest = [

@@ -116,7 +116,8 @@ class TablePart:
     def pieces(self, facts: Facts) -> Iterator[Piece]:
         """The rows, as they are."""
         with pq.ParquetFile(facts.packet_table) as file:
-            rows = file.read_row_group(self.number)
+            columns = [name for name in file.schema_arrow.names if name != "carried"]
+            rows = file.read_row_group(self.number, columns)
         yield from facts.spread("simulated", "packets", rows, np.full(len(rows), self.number))
 
 

@@ -11,8 +11,9 @@ Reading a run's files gives pieces for the first round of its steps, and these g
 A step has several buckets, so that each is done in little memory and all cores have something to do.
 What follows from each other is in one bucket: all packets of a datagram, all events of a node. Packets
 are moved between processes once, to their datagram, and hops twice, to their link and to their message,
-as Arrow tables with thousands of rows (``testbed.digest.exchange``). Steps write their parts of the
-run's tables; small tables and sums reach the driver as pieces of ``totals``.
+as Arrow tables with thousands of rows (``testbed.digest.exchange``). What datagrams carry besides the
+message that they are named by is known beforehand (``testbed.digest.carriers``). Steps write their
+parts of the run's tables; small tables and sums reach the driver as pieces of ``totals``.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from testbed.digest.arrays import Integers, integers, order_of, runs_of
 from testbed.digest.schemas import write_part
@@ -62,6 +64,9 @@ class Facts:
     start: int  # the run's time 0 by the captures' clock
     packet_table: Path
     framing: str
+    prompt: (
+        bool  # whether a protocol has what arrives at once: time is exact, and no channel between
+    )
 
     def spread(self, step: str, role: str, rows: pa.Table, hashes: Integers) -> Iterator[Piece]:
         """Rows as pieces for the buckets that their hashes choose."""
@@ -83,6 +88,11 @@ class Facts:
     def total(self, role: str, rows: pa.Table) -> Piece:
         """Rows for the driver."""
         return Piece(Key(self.run, TOTALS, 0), role, rows)
+
+    def carried(self) -> pa.Table | None:
+        """What datagrams carry besides the message that they are named by, if any do."""
+        part = self.tables / "carried.parquet" / "part-00000.parquet"
+        return pq.ParquetFile(part).read() if part.exists() else None
 
     def write(self, name: str, bucket: int, rows: pa.Table) -> None:
         """Write a step's part of a table."""

@@ -2,8 +2,8 @@
 
 libpcap writes pcap, which has one kind of interface and no comments. Here each packet arrives at an
 interface ``s3->s7`` (from switch to switch) or ``h3->s3`` (from a host), and has a comment: the message
-in it, the hop, how long it waited for the link and behind how many packets. Wireshark filters by both,
-as in ``frame.interface_name == "s3->s7"`` or ``frame.comment contains "m(3,7)"``.
+in it and what it carries besides, the hop, how long it waited for the link and behind how many packets.
+Wireshark filters by both: ``frame.interface_name == "s3->s7"``, ``frame.comment contains "m(3,7)"``.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from typing import NamedTuple
 import networkx as nx
 
 from testbed.errors import UserError
+from testbed.packets.contents import Contents, Datagram, Fragment, Names
 from testbed.packets.framing import ETHERNET_BYTES
-from testbed.packets.headers import LINK_TYPES, LINKTYPE_LINUX_SLL2, Headers
-from testbed.packets.pcap import RECORD, PcapFile, open_captures
+from testbed.packets.headers import LINK_TYPES, LINKTYPE_LINUX_SLL2
+from testbed.packets.pcap import PcapFile, open_captures
 from testbed.protocols import MessageId
 from testbed.runs.directory import RunDirectory
 
@@ -27,6 +28,8 @@ SECTION, INTERFACE, PACKET = 0x0A0D0D0A, 1, 6  # types of blocks
 BYTE_ORDER = 0x1A2B3C4D
 COMMENT, NAME, DESCRIPTION, SPEED, RESOLUTION, APPLICATION = 1, 2, 3, 8, 9, 4  # types of options
 NANOSECONDS = b"\x09"
+SLL2_BYTES = LINK_TYPES[LINKTYPE_LINUX_SLL2].header.itemsize
+MORE_FRAGMENTS = 0x20  # in a byte of the IP header
 COLUMNS = (
     *("time", "interface", "length", "ip_length", "source_ip", "destination_ip"),
     *("identification", "fragment_offset", "source", "seq"),
@@ -73,9 +76,11 @@ class Link:
 class Journeys:
     """Follows packets from switch to switch."""
 
-    def __init__(self, links: Mapping[Ends, Link]) -> None:
+    def __init__(self, links: Mapping[Ends, Link], contents: Contents) -> None:
         self.links = links
+        self.contents = contents
         self.message: dict[tuple[int | None, ...], MessageId] = {}  # of each datagram
+        self.carried: dict[tuple[int | None, ...], Names] = {}  # in it besides
         self.last: dict[tuple[int | None, ...], tuple[int, int]] = {}  # time and hops at a switch
 
     def comment(self, packet: Captured, ends: Ends) -> str:
@@ -84,7 +89,11 @@ class Journeys:
         datagram = packet.source_ip, packet.destination_ip, packet.identification
         if packet.source is not None and packet.seq is not None and packet.fragment == 0:
             self.message[datagram] = MessageId(packet.source, packet.seq)
+        if tail is None and packet.ip_length is not None:
+            self.carried[datagram] = self._carried(packet, packet.ip_length)
         words = [str(self.message[datagram])] if datagram in self.message else []
+        if inside := self.carried.get(datagram):
+            words.append(f"carrying {' '.join(map(str, inside))}")
         if packet.fragment:
             words.append(f"fragment at byte {packet.fragment}")
         name = *datagram, packet.fragment
@@ -104,6 +113,14 @@ class Journeys:
             )
         return ", ".join(words)
 
+    def _carried(self, packet: Captured, ip_length: int) -> Names:
+        """What a datagram carries whose last packet has just left its host."""
+        ip = packet.data[SLL2_BYTES:]
+        name = packet.source_ip or 0, packet.destination_ip or 0, packet.identification or 0
+        data, more = ip[4 * (ip[0] & 15) : ip_length], bool(ip[6] & MORE_FRAGMENTS)
+        fragment = Fragment(packet.time, Datagram(*name), packet.fragment or 0, more, data)
+        return self.contents.carried(fragment)[1]
+
 
 def write_pcapng(run: RunDirectory) -> Iterator[bytes]:
     """The blocks of the file; a run without captures is refused before the first."""
@@ -121,7 +138,11 @@ def write_pcapng(run: RunDirectory) -> Iterator[bytes]:
     for ends in interfaces.values():
         yield _interface(ends, links)
     number = {index: i for i, index in enumerate(interfaces)}
-    journeys = Journeys(links)
+    experiment = run.experiment
+    contents = Contents(
+        experiment.protocol, run.network.processes, channel=experiment.channel is not None
+    )
+    journeys = Journeys(links, contents)
     for packet in _packets(captures):
         if packet.interface is None or packet.interface not in interfaces:
             continue
@@ -139,16 +160,13 @@ def _links(graph: nx.Graph[int]) -> dict[Ends, Link]:
 
 def _packets(captures: Iterable[PcapFile]) -> Iterator[Captured]:
     for capture in captures:
-        record = RECORD.newbyteorder(capture.order)
-        nanoseconds = 1_000_000_000 // capture.fractions
         for part in capture.parts(capture.size):
-            for data, places, lost in capture.records(part):
-                headers = Headers(data, places, record, nanoseconds, LINK_TYPES[capture.link], lost)
+            for headers in capture.headers(part):
                 columns = [headers.column(name).tolist() for name in COLUMNS]
-                begins = (places + record.itemsize).tolist()
+                begins = (headers.at + headers.record.itemsize).tolist()
                 sizes = headers.record["captured"].tolist()
                 for at, size, *values in zip(begins, sizes, *columns, strict=True):
-                    yield Captured(bytes(data[at : at + size]), *values)
+                    yield Captured(bytes(headers.data[at : at + size]), *values)
 
 
 def _interface(ends: Ends, links: Mapping[Ends, Link]) -> bytes:

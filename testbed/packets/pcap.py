@@ -236,11 +236,15 @@ class PcapFile:
 
     def columns(self, part: PcapPart, names: Sequence[str]) -> Iterator[Columns]:
         """The part's packets as columns, block by block; nulls are masked."""
+        for headers in self.headers(part):
+            yield {name: headers.column(name) for name in names}
+
+    def headers(self, part: PcapPart) -> Iterator[Headers]:
+        """The headers of the part's packets, block by block."""
         record = RECORD.newbyteorder(self.order)
         nanoseconds = 1_000_000_000 // self.fractions
         for data, places, lost in self.records(part):
-            headers = Headers(data, places, record, nanoseconds, LINK_TYPES[self.link], lost)
-            yield {name: headers.column(name) for name in names}
+            yield Headers(data, places, record, nanoseconds, LINK_TYPES[self.link], lost)
 
 
 def _meeting(chains: dict[int, int], first: list[int]) -> int | None:

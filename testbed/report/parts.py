@@ -24,6 +24,7 @@ LOOKS = {
     "retransmission": ("#D55E00", "xxxx"),
     "relaying": ("#009E73", "-----"),
     "reception": ("#B59B00", "++++"),
+    "waiting": ("#7F5FB0", "\\\\//"),
     "held": ("#CC79A7", "ooo"),
     "unattributed": ("#E4E4E4", ""),
 }

@@ -298,8 +298,8 @@ PLOTS: dict[str, tuple[Draw, str]] = {
         "What delays consist of: the mean over all deliveries at other processes, and over the "
         "slowest hundredth of them. Deviation is what links took beyond their configuration, "
         "relaying is time in processes on the way, and reception time between the arrival of a "
-        "message and the moment at which the protocol has it. Parts that are nothing beside the "
-        "others are left out.",
+        "message and the moment at which the protocol has it; there it waits, or is held back until "
+        "its causal past is delivered. Parts that are nothing beside the others are left out.",
     ),
     "stretch": (
         draw_stretch,

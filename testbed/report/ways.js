@@ -49,11 +49,25 @@ class Ways {
     for (let at = process; at !== this.history.source[m] && !seen.has(at);) {
       seen.add(at);
       const row = this.row(m, at);
-      if (row < 0 || this.viaSender[row] === NONE) break;
-      hops.unshift(...this.leg(m, this.viaSender[row], this.viaCopy[row], at));
-      at = this.viaSender[row];
+      const [via, copy] = row < 0 ? this.firstCopy(m, at) : [this.viaSender[row], this.viaCopy[row]];
+      if (via === undefined || via === NONE) break;
+      hops.unshift(...this.leg(m, via, copy, at));
+      at = via;
     }
     return hops;
+  }
+
+  /* Sender and number of the copy by which a relay that is no destination got a message. */
+  firstCopy(m, process) {
+    const ends = new Map();
+    for (const h of this.hopsOf(m)) {
+      if (this.head[h] !== process || (this.receiver[h] !== process && this.receiver[h] !== NONE)) continue;
+      const copy = `${this.sender[h]} ${this.copy[h]}`;
+      const other = ends.get(copy);
+      if (other === undefined || this.arrived[h] > this.arrived[other]) ends.set(copy, h);
+    }
+    const first = [...ends.values()].reduce((a, b) => (a === null || this.arrived[b] < this.arrived[a] ? b : a), null);
+    return first === null ? [] : [this.sender[first], this.copy[first]];
   }
 
   /* The hops of one copy's fragment that came last. */
@@ -102,7 +116,7 @@ class Ways {
     while (--place >= 0) {
       const other = same[place];
       if (this.started[other] + this.split(other).sending <= this.queued[h]) break;
-      found.push(other);
+      if (this.started[other] !== this.started[h]) found.push(other); // else it is in the same packet
     }
     return found;
   }

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from testbed.check import check_run
+from testbed.digest.carried import carrying
 from testbed.runs.results import Results
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ PARTS = {
     "retransmission": "retransmission",
     "relaying": "relaying",
     "reception": "reception",
+    "waiting": "waiting",
     "held": "held back",
     "unattributed": "not known",
 }
@@ -47,8 +49,21 @@ def halves(name: str, times: Column) -> dict[str, Column]:
 def ways(run: Results, shown: DataFrame, names: Column, most: int = HOPS) -> dict[str, Column]:
     """The hops of the messages in ``names``, and the parts of their delays at ``shown`` events."""
     number = {(int(source), int(seq)): n for n, (source, seq) in enumerate(names)}
-    chosen = _slowest(run, number, most)
-    return {**_hops(run, chosen), **_parts(run, shown, chosen)}
+    hops = hops_of(run)
+    chosen = _slowest(run, number, hops, most)
+    return {**_hops(hops, chosen), **_parts(run, shown, chosen)}
+
+
+def hops_of(run: Results) -> DataFrame:
+    """All hops, with what was before them; those of a datagram for each message that it carries."""
+    hops = with_ahead(run.hops, run.links)
+    if run.carried.empty:
+        return hops
+    from pandas import concat
+    from pyarrow import Table
+
+    both = (Table.from_pandas(table, preserve_index=False) for table in (hops, run.carried))
+    return concat([hops, carrying(*both).to_pandas()], ignore_index=True)
 
 
 def links(run: Results) -> list[list[int]]:
@@ -73,17 +88,20 @@ def violations(run: Results) -> list[dict[str, Any]]:
     ]
 
 
-def _slowest(run: Results, number: dict[tuple[int, int], int], most: int) -> DataFrame:
+def _slowest(
+    run: Results, number: dict[tuple[int, int], int], hops: DataFrame, most: int
+) -> DataFrame:
     """As many messages as have so many hops, by the numbers that the page gives them."""
-    slow = run.messages.sort_values("delay_max", ascending=False, kind="stable")
+    counts = hops.groupby(["source", "seq"]).size().rename("hops").reset_index()
+    slow = run.messages.drop(columns="hops").merge(counts, on=["source", "seq"], how="left")
+    slow = slow.sort_values("delay_max", ascending=False, kind="stable")
     named = [number.get(key, -1) for key in zip(slow["source"], slow["seq"], strict=True)]
     slow = slow.assign(message=named)[["source", "seq", "message", "hops"]]
     slow = slow[slow["message"] >= 0]
     return slow[slow["hops"].fillna(0).cumsum() <= most].drop(columns="hops")
 
 
-def _hops(run: Results, chosen: DataFrame) -> dict[str, Column]:
-    hops = with_ahead(run.hops, run.links)
+def _hops(hops: DataFrame, chosen: DataFrame) -> dict[str, Column]:
     hops = hops.merge(chosen, on=["source", "seq"], how="inner")
     hops = hops.sort_values(["message", "queued", "tail", "head"], kind="stable")
     receiver = hops["receiver"].fillna(SEVERAL)

@@ -14,10 +14,11 @@ COLUMNS = {
     "holders held_max copies fragments bytes hops wire_bytes",
     "deliveries": "node source seq at number held_number delay held_at held cause_source cause_seq",
     "delays": "node source seq delay propagation serialisation queueing deviation retransmission "
-    "relaying reception held unattributed hops relays via copy",
+    "relaying reception waiting held unattributed hops relays via copy",
     "sent": "at sender receivers source seq kind fragment bytes control",
     "hops": "tail head queued started arrived error bytes sender receiver copy source seq kind "
     "fragment",
+    "carried": "at sender receiver copy source seq",
     "links": "tail head delay_ns bandwidth_bps packets bytes busy waited load load_bytes queue_max "
     "queue_bytes_max",
     "nodes": "node multicasts deliveries delay_mean delay_max held queue_mean queue_max",

@@ -44,6 +44,7 @@ class Results(RunDirectory):
     events = _table("events", "node", "number")  # the event logs, in each node's own order
     sent = _table("sent")  # a row for each packet that a process handed to the network
     hops = _table("hops")  # a row for each packet on each link
+    carried = _table("carried")  # a row for each message in a datagram that is named by another
     links = _table("links")  # a row for each direction of each link
     nodes = _table("nodes", "node")
     timeline = _table("timeline", "at")  # the run in steps of equal length

@@ -1,6 +1,7 @@
 """Every delay explained: against plain loops over the same packets, and message by message by hand."""
 
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from testbed.digest.carried import carrying
+from testbed.digest.carriers import simulated
 from testbed.digest.causes import with_causes
 from testbed.digest.delays import HOPS, explain, ids
 from testbed.experiment import load
@@ -18,10 +21,11 @@ from testbed.runs.directory import RunDirectory
 from tests.emulation.conftest import CHECKOUT
 from tests.experiments import events_of, parsed, run
 
-DEFAULT = CHECKOUT / "scripts" / "experiments" / "overlay-vs-timestamp.toml"
+FILES = CHECKOUT / "scripts" / "experiments"
+DEFAULT = FILES / "overlay-vs-timestamp.toml"
 MS = 1_000_000
 NETWORK = ("propagation", "serialisation", "queueing", "deviation", "retransmission", "relaying")
-PARTS = (*NETWORK, "reception", "held", "unattributed")
+PARTS = (*NETWORK, "reception", "waiting", "held", "unattributed")
 BASE: dict[str, Any] = {
     "name": "small",
     "packets": "full",
@@ -77,17 +81,40 @@ def explained(done: Run) -> tuple[pa.Table, pd.DataFrame, pd.DataFrame]:
     }
     delivered = deliveries_of(done)
     table = pa.Table.from_pandas(delivered, preserve_index=False)
-    return packets, delivered, explain(packets, table, links).to_pandas()
+    carried = simulated(directory.packet_table)
+    packets = packets.drop_columns("carried")
+    packets = pa.concat_tables([packets, carrying(packets, carried).cast(packets.schema)])
+    prompt = directory.experiment.channel is None
+    return packets, delivered, explain(packets, table, links, prompt).to_pandas()
+
+
+def packets_of(done: Run) -> dict[tuple[int, int], list[dict[str, Any]]]:
+    """The packets of each message, those too whose header names another, by a loop over all."""
+    rows = pq.read_table(RunDirectory(done.path).packet_table).to_pylist()
+    inside: dict[tuple[int, ...], list[int]] = {}
+    for row in rows:
+        if row["carried"]:
+            inside[row["sender"], row["receiver"], row["copy"]] = row["carried"]
+    found = defaultdict(list)
+    for row in rows:
+        numbers = inside.get((row["sender"], row["receiver"], row["copy"]), [])
+        row["receiver"] = None if row["receiver"] == -1 else row["receiver"]
+        for name in {(row["source"], row["seq"]), *zip(numbers[::2], numbers[1::2], strict=True)}:
+            found[name].append(row)
+    return found
 
 
 class Way:
     """How one message got to each process, by looking at its hops one by one."""
 
-    def __init__(self, source: int, sent: int, hops: list[dict[str, Any]]) -> None:
-        self.source, self.sent, self.hops = source, sent, hops
+    def __init__(
+        self, source: int, sent: int, hops: list[dict[str, Any]], came: dict[int, int]
+    ) -> None:
+        self.source, self.sent, self.hops, self.came = source, sent, hops, came
+        self.arrival = cache(self._arrival)
 
-    def arrival(self, process: int) -> dict[str, Any] | None:
-        """The last hop of the copy that was complete first."""
+    def _arrival(self, process: int) -> dict[str, Any] | None:
+        """The last hop of the copy that was complete when the protocol had the message, or first."""
         copies = defaultdict(list)
         for hop in self.hops:
             copies[hop["sender"], hop["receiver"], hop["copy"]].append(hop)
@@ -101,7 +128,8 @@ class Way:
                     for f in fragments
                 ]
                 whole.append(max(firsts, key=lambda hop: hop["arrived"]))
-        return min(whole, key=lambda hop: (hop["arrived"], hop["queued"]), default=None)
+        taken = [hop for hop in whole if hop["arrived"] == self.came.get(process)]
+        return min(taken or whole, key=lambda hop: (hop["arrived"], hop["queued"]), default=None)
 
     def before(self, hop: dict[str, Any]) -> dict[str, Any] | None:
         """The hop that led to this one."""
@@ -152,37 +180,72 @@ class Way:
         return total
 
 
-@pytest.mark.parametrize("name", VARIANTS)
-def test_parts_are_what_plain_loops_find_and_add_up(name: str, tmp_path: Path) -> None:
-    done = run(parsed(BASE, **VARIANTS[name]), tmp_path)
-    packets, delivered, found = explained(done)
+def as_loops_find(done: Run) -> pd.DataFrame:
+    """What the deliveries of a run are made up of, which is all known, and no loop finds otherwise."""
+    _, delivered, found = explained(done)
     graph = RunDirectory(done.path).network.graph
     links = {ends: graph.edges[ends] for a, b in graph.edges for ends in ((a, b), (b, a))}
-    hops = defaultdict(list)
-    for row in packets.to_pylist():
-        hops[row["source"], row["seq"]].append(row)
+    hops = packets_of(done)
     assert (found[[*PARTS]].sum(axis=1) == found["delay"]).all()
     assert (found["unattributed"] == 0).all()
+    came: defaultdict[tuple[int, int], dict[int, int]] = defaultdict(dict)
+    rows = delivered.astype(object).to_dict("records")
+    for row in rows:
+        since = row["at"] if pd.isna(row["held_at"]) else row["held_at"]
+        came[row["source"], row["seq"]].setdefault(row["node"], since)
     ways: dict[tuple[int, int], Way] = {}
-    others = 0
-    for row, its in zip(
-        delivered.astype(object).to_dict("records"), found.to_dict("records"), strict=True
-    ):
-        message = row["source"], row["seq"]
+    for row, its in zip(rows, found.to_dict("records"), strict=True):
+        name = row["source"], row["seq"]
         if row["node"] == row["source"]:
             continue
-        way = ways.setdefault(message, Way(message[0], row["at"] - row["delay"], hops[message]))
+        if name not in ways:
+            ways[name] = Way(name[0], row["at"] - row["delay"], hops[name], came[name])
+        way = ways[name]
         expected = way.parts(row["node"], links)
         assert {key: its[key] for key in expected} == expected, row
         arrival = way.arrival(row["node"])
         assert arrival is not None
         assert (its["via"], its["copy"]) == (arrival["sender"], arrival["copy"])
-        others += 1
-    assert others > 50
+        assert its["reception"] + its["waiting"] == came[name][row["node"]] - arrival["arrived"]
+    return found[found["node"] != found["source"]]
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_parts_are_what_plain_loops_find_and_add_up(name: str, tmp_path: Path) -> None:
+    found = as_loops_find(run(parsed(BASE, **VARIANTS[name]), tmp_path))
+    assert len(found) > 50
     lossy = name.startswith("lossy")
     assert (found["retransmission"].max() > 0) == (found["deviation"].max() > 0) == lossy
     assert (found["relays"].max() > 0) == ("flood" in name)
+    assert (found["reception"].max() > 0) == lossy
+    assert (found["waiting"] == 0).all()
     assert found["queueing"].max() > 0
+
+
+@pytest.mark.parametrize(
+    ("file", "protocol", "index"),
+    [
+        *(("daisy", name, 0) for name in ("", "wait-stable", "broadcast-all", "piggyback")),
+        *(("cluster", "", index) for index in (0, 1)),
+        *(("groups", "", index) for index in range(3)),
+    ],
+)
+def test_every_delay_is_explained_where_datagrams_carry_several_messages(
+    file: str, protocol: str, index: int, tmp_path: Path
+) -> None:
+    """Packed, passed on, attached or gossiped; waiting for a round, for a view or until it is safe."""
+    table = {"name": protocol} if protocol else None
+    what = load(FILES / f"{file}.toml", engine="simulate", packets="full", protocol=table)[index]
+    found = as_loops_find(run(what, tmp_path))
+    assert len(found) > 500
+    assert (found["reception"] == 0).all()
+    if file == "groups" or protocol == "wait-stable":
+        assert (found["relays"] == 0).all()
+    elif file == "daisy":
+        assert found["relays"].max() > 0
+    else:
+        assert (found["relaying"] > 0).mean() > 0.9  # until the next round
+        assert (found["waiting"] == 0).all()
 
 
 @pytest.mark.parametrize("index", [0, 1], ids=["overlay", "timestamp"])
@@ -191,7 +254,7 @@ def test_every_delay_of_the_default_experiment_adds_up(index: int, tmp_path: Pat
     _, _, found = explained(run(experiment, tmp_path))
     assert len(found) == 3200
     assert (found[[*PARTS]].sum(axis=1) == found["delay"]).all()
-    for unexpected in ("deviation", "retransmission", "relaying", "reception", "unattributed"):
+    for unexpected in {*PARTS} - {"propagation", "serialisation", "queueing", "held"}:
         assert (found[unexpected] == 0).all(), unexpected
     assert found["held"].max() > 0 or index == 0
 

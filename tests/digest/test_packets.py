@@ -122,6 +122,7 @@ def test_packets_without_a_message_are_hops_like_others(tmp_path: Path) -> None:
         start=0,
         packet_table=tmp_path,
         framing="udp",
+        prompt=True,
     )
     header = pa.table({"source": [1], "seq": [3], "kind": [0], "control": [4]})
     told = {}

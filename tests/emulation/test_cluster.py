@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from testbed.experiment import Experiment, parse, read_document
 from testbed.protocols import NS_PER_MS
 from tests.emulation.conftest import CHECKOUT, SAME, emulated
+from tests.emulation.explained import assert_explained, digest
 from tests.experiments import run
 
 pytestmark = [pytest.mark.emulation, pytest.mark.usefixtures("kernel")]
@@ -50,11 +52,15 @@ def deliveries(run: Path, node: int) -> list[tuple[int, int]]:
     return [(line["t"], line["source"]) for line in lines(run, node, "deliver")]
 
 
-def test_gossip_as_in_the_simulator_and_a_killed_and_a_lonely_coordinator(tmp_path: Path) -> None:
+def test_gossip_as_in_the_simulator_and_a_killed_and_a_lonely_coordinator(
+    tmp_path: Path, spark: SparkSession
+) -> None:
     calm = experiment(0, {"senders": 6, "duration_ms": 4 * ROUND_MS}, [])
     long = {"senders": HEIR + 1, "duration_ms": 40 * ROUND_MS}  # to get a ticket may take thirty
     stormy = experiment(0.05, long, FAULTS, **LEASES)
-    emulated(calm, tmp_path, *SAME, *GOSSIP)
+    done, _ = emulated(calm, tmp_path, *SAME, *GOSSIP)
+    digest(done.path, spark)
+    assert_explained(done.path, done.summary["deliveries"])
 
     harmed = run(stormy, tmp_path)
     verdict = harmed.verdict

@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from testbed.experiment import load, parse, read_document
 from testbed.packets.pcap import read_packets
 from testbed.run import Run
 from testbed.runs.directory import RunDirectory
 from tests.emulation.conftest import CHECKOUT, emulated
+from tests.emulation.explained import assert_explained, digest
 
 pytestmark = [pytest.mark.emulation, pytest.mark.usefixtures("kernel")]
 
@@ -20,7 +22,9 @@ FILE, FAIL_OVER = EXPERIMENTS / "daisy.toml", EXPERIMENTS / "fail-over.toml"
 
 
 @pytest.mark.parametrize("inside", ["all", "recipients", "server"])
-def test_a_server_is_killed_and_nothing_is_lost(inside: str, tmp_path: Path) -> None:
+def test_a_server_is_killed_and_nothing_is_lost(
+    inside: str, tmp_path: Path, spark: SparkSession
+) -> None:
     (what,) = load(FILE, engine="virtual")
     what = replace(what, settings=replace(what.settings, inside=inside))
     done = emulated(what, tmp_path, "multicasts", "deliveries")
@@ -36,6 +40,8 @@ def test_a_server_is_killed_and_nothing_is_lost(inside: str, tmp_path: Path) -> 
     assert patience / 2 < figures["recovery_ms_max"] < 4 * patience
     assert figures["recovery_ms_max"] == pytest.approx(simulated["recovery_ms_max"], rel=0.01)
     assert figures["delay_within_groups_ms_mean"] < figures["delay_across_groups_ms_mean"]
+    digest(done[0].path, spark)
+    assert_explained(done[0].path, figures["deliveries"], followed=0.3)
 
 
 def test_a_level_is_added_a_group_cut_off_and_a_server_killed_as_in_the_simulator(

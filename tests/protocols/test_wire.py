@@ -124,6 +124,7 @@ def test_what_is_accounted_is_what_is_sent_and_what_is_read(
     assert len(encoded) == message.size
     assert len(encoded) == 32 + message.control_size + len(message.payload)
     assert told(codec.decode(encoded)) == told(message)
+    assert codec.decode(encoded).carried == message.carried
     assert codec.encode(codec.decode(encoded)) == encoded
 
 

@@ -141,6 +141,7 @@ def _tables(events: list[Event], processes: int, packets: bool) -> dict[str, pd.
         "messages": messages.reset_index().fillna({"holders": 0, "delivered": 0}),
         "deliveries": deliveries,
         "delays": _delays(deliveries),
+        "carried": pd.DataFrame(columns=COLUMNS["carried"].split()),
         "nodes": nodes.reset_index(),
         **_network_tables(processes, int(log["at"].max()), packets, others),
     }

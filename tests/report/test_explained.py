@@ -118,3 +118,42 @@ def test_a_name_that_is_a_script_does_nothing(browser: Browser, tmp_path: Path) 
     assert {url for url in browser.requests if not url.startswith("data:")} == {
         url for url in browser.requests if url.startswith(page.as_uri())
     }
+
+
+def test_the_way_of_a_message_that_others_carry_leads_through_relays(
+    browser: Browser, tmp_path: Path
+) -> None:
+    """It travels in datagrams of the protocol's own, by way of process 1, which is no destination."""
+    events = [
+        Event(0, 0, "send", 0, 1),
+        Event(0, 0, "send", 0, 2),
+        Event(2, 9 * MS, "deliver", 0, 1),
+        Event(2, 9 * MS, "deliver", 0, 2),
+    ]
+    run = write_run(tmp_path / "run", events)
+    tables = run / "tables"
+    hop = {"started": 0, "error": 0, "bytes": 100, "kind": 12, "fragment": 0, "seq": 0}
+    legs = [(0, 1, 3, 0, 2 * MS), (0, 1, 4, MS, 4 * MS), (1, 2, 5, 5 * MS, 9 * MS)]
+    rows = [
+        {**hop, "tail": a, "head": b, "sender": a, "receiver": b, "copy": copy, "source": a}
+        | {"queued": queued, "started": queued, "arrived": arrived}
+        for a, b, copy, queued, arrived in legs
+    ]
+    pd.DataFrame(rows).to_parquet(tables / "hops.parquet", index=False)
+    carried = [
+        {"at": queued, "sender": a, "receiver": b, "copy": copy, "source": 0, "seq": seq}
+        for a, b, copy, queued, _ in legs
+        for seq in (1, 2)
+    ]
+    pd.DataFrame(carried).to_parquet(tables / "carried.parquet", index=False)
+    delays = pd.read_parquet(tables / "delays.parquet")
+    delays = delays.assign(via=1, copy=5, propagation=6 * MS, relaying=3 * MS)
+    delays.to_parquet(tables / "delays.parquet", index=False)
+    browser.open(page_of(run), "#m(0,1)@2")
+    about = browser.text(".about")
+    assert "9.000000 ms = propagation 6.000000 + relaying 3.000000" in about
+    assert "process 0 sends it to process 1, 100 bytes on the link" in about
+    assert "0 → 1\t0.000000\t0.000000\t–\t0.080000\t" in about
+    assert "process 1 passes it on to process 2, 100 bytes on the link" in about
+    assert "1 → 2\t5.000000\t0.000000\t–\t" in about
+    assert browser.problems == []

@@ -31,14 +31,20 @@ SCHEMA = pa.schema(
         ("copy", pa.int64()),  # with sender and receiver: which copy it is part of
     ]
 )
+# Source and number, by turns, of the messages inside, besides its own: told as the sender hands it over
+CARRIED = pa.field("carried", pa.list_(pa.int64()))
 
 
 class PacketTable(AbstractContextManager["PacketTable"]):
     """Gathers rows in columns and writes them a group at a time."""
 
     def __init__(self, path: Path) -> None:
-        self._writer = pq.ParquetWriter(path, SCHEMA)
+        self._writer = pq.ParquetWriter(path, SCHEMA.append(CARRIED))
+        self._begin()
+
+    def _begin(self) -> None:
         self._columns = [array("q") for _ in SCHEMA]
+        self._carried, self._ends = array("q"), array("i", [0])
 
     def __exit__(self, *_: object) -> None:
         try:
@@ -56,6 +62,10 @@ class PacketTable(AbstractContextManager["PacketTable"]):
         row = (*times, *ends, packet.size, *name, *part, message.control_size, *whom)
         for column, value in zip(self._columns, row, strict=True):
             column.append(value)
+        if link.tail == packet.sender and not packet.fragment:
+            for carried in message.carried:
+                self._carried.extend(carried)
+        self._ends.append(len(self._carried))
         if len(self._columns[0]) >= ROWS_PER_GROUP:
             self._flush()
 
@@ -64,5 +74,6 @@ class PacketTable(AbstractContextManager["PacketTable"]):
             pa.array(column, pa.int64()).cast(field.type)
             for column, field in zip(self._columns, SCHEMA, strict=True)
         ]
-        self._writer.write_table(pa.table(columns, SCHEMA))
-        self._columns = [array("q") for _ in SCHEMA]
+        names = pa.ListArray.from_arrays(pa.array(self._ends, pa.int32()), pa.array(self._carried))
+        self._writer.write_table(pa.table([*columns, names], SCHEMA.append(CARRIED)))
+        self._begin()

@@ -166,6 +166,7 @@ def test_every_message_is_decoded_as_it_was_encoded_and_is_as_long_as_it_says(
     decoded = codec.decode(data)
     assert type(decoded) is type(message)
     assert fields(decoded) == fields(message)
+    assert decoded.carried == message.carried
 
 
 @given(plain, st.integers(0, 40))
