@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from testbed.check import check_run
+from testbed.check import Verdict, check_run
 from testbed.errors import UserError
 from testbed.experiment.network import Network
 from testbed.live.session import Table, described_network, violations
 from testbed.live.trace import MOST_STEPS, Copy, Step
 from testbed.runs.directory import RunDirectory
+
+AFTER = MOST_STEPS // 10  # events that are shown after the first violation
 
 
 class LogSession:
@@ -25,8 +27,10 @@ class LogSession:
         """The steps of the logs, in order of time."""
         if faults:
             raise UserError(f"{self.directory.path}: what has happened cannot be changed")
+        verdict = check_run(self.directory.path)
         try:
-            events = self._events()
+            every = self._events()
+            events = window(every, verdict)
             steps = [Step(e["t"], e["node"], e["event"], [_words(e)]) for e in events]
             copies = _copies(events, steps)
         except (ValueError, KeyError, TypeError) as error:
@@ -34,15 +38,13 @@ class LogSession:
                 f"{self.directory.path}: its event logs are damaged ({error!r}); "
                 "`testbed check` says where"
             ) from None
-        verdict = check_run(self.directory.path)
         content = json.loads(self.directory.network_file.read_text("utf-8"))
-        more = len(steps) == MOST_STEPS
         return {
             "protocols": [self.manifest["protocol"]],
             "protocol": 0,
             "faults": [],
             "changeable": False,
-            "failure": f"here are the first {MOST_STEPS:,} events of the run" if more else "",
+            "failure": self._left_out(len(every), every[:1] == events[:1]),
             "title": self.directory.path.name,
             "seed": self.manifest["seed"],
             **described_network(Network.from_json(content)),
@@ -65,7 +67,31 @@ class LogSession:
             for file in self.directory.event_logs
             for line in file.read_text("ascii").splitlines()
         ]
-        return sorted(events, key=lambda event: event["t"])[:MOST_STEPS]
+        return sorted(events, key=lambda event: event["t"])
+
+    def _left_out(self, count: int, first: bool) -> str:
+        """What the page lacks, if it lacks anything, and where that is."""
+        if count <= MOST_STEPS:
+            return ""
+        which = "the first" if first else "those around the first violation"
+        return (
+            f"the run has {count:,} events; here are {which} {MOST_STEPS:,}, and on the page that "
+            f"`testbed report {self.directory.path}` writes, up to a million"
+        )
+
+
+def window(events: list[dict[str, Any]], verdict: Verdict) -> list[dict[str, Any]]:
+    """As many events as a page holds: those that lead to the first violation, or else the first."""
+    if len(events) <= MOST_STEPS:
+        return events
+    wrong = {(found.process, *found.effect) for found in verdict.violations()}
+    where = (
+        number
+        for number, event in enumerate(events)
+        if event["event"] == "deliver" and (event["node"], event["source"], event["seq"]) in wrong
+    )
+    end = max(MOST_STEPS, min(next(where, 0) + AFTER, len(events)))
+    return events[end - MOST_STEPS : end]
 
 
 def _copies(events: list[dict[str, Any]], steps: list[Step]) -> list[Copy]:

@@ -51,7 +51,11 @@ class Session:
                 raise
             complete, failure = True, str(its.of(scenario.experiment.protocol))
         if not complete:
-            failure = f"the run has more than {MOST_STEPS:,} steps; here are the first of them"
+            failure = (
+                f"the run has more than {MOST_STEPS:,} steps; here are the first of them. A smaller "
+                "duration_ms, fewer senders or messages in the file would show it to its end; "
+                "`testbed live` of a directory that `testbed run` made begins before a violation"
+            )
         return {
             "protocols": [experiment.label for experiment in experiments],
             "protocol": protocol,

@@ -12,6 +12,8 @@ from testbed.check.memory import MemoryLog
 from testbed.engines.simulate.engine import Simulation
 from testbed.errors import UserError
 from testbed.experiment import Scenario
+from testbed.live import log_session, trace
+from testbed.live import session as live_session
 from testbed.live.log_session import LogSession
 from testbed.live.session import Session
 from testbed.live.trace import Trace
@@ -185,3 +187,35 @@ def test_a_run_whose_logs_are_damaged_is_told_so(tmp_path: Path) -> None:
         file.write('{"t":')
     with pytest.raises(UserError, match="event logs are damaged"):
         LogSession(made.path).run(0, [])
+
+
+def test_of_a_long_run_one_sees_what_led_to_the_violation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_session, "MOST_STEPS", 6)
+    monkeypatch.setattr(log_session, "AFTER", 2)
+    sends = [{"node": node, "at_ms": at} for at in (100.0, 200.0) for node in range(3)]
+    asked = [{"node": 0, "at_ms": 300.0}, {"node": 1, "answers": 6}]
+    document = {**TRIANGLE, "workload": {"model": "script", "send": [*sends, *asked]}}
+    fault = late(count=3, late_ms=50.0)
+    for index, which in enumerate(("those around the first violation", "the first")):
+        protocol = TRIANGLE["protocol"][index]
+        made = run(parsed({**document, "protocol": protocol, "fault": [fault]}), tmp_path)
+        found = LogSession(made.path).run(0, [])
+        assert len(found["steps"]) == 6
+        assert f"; here are {which} 6, and on the page" in found["failure"]
+        assert f"testbed report {made.path}" in found["failure"]
+        assert [v["step"] is not None for v in found["violations"]] == [True] * (1 - index)
+
+
+def test_of_an_endless_run_one_sees_the_beginning_and_is_told_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (trace, live_session):
+        monkeypatch.setattr(module, "MOST_STEPS", 20)
+    told = session(BUSY, tmp_path).run(0, [])
+    assert len(told["steps"]) == 20
+    assert (
+        "more than 20 steps; here are the first of them. A smaller duration_ms" in told["failure"]
+    )
+    assert told["verdict"] == "unknown"
