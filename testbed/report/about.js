@@ -93,18 +93,30 @@ class About {
     return element("tr", { class: "leg" }, element("td", { colspan: width }, `${who} ${whom}, ${ways.bytes[h]} bytes on the link${pieces}`));
   }
 
+  /* The messages in each packet, of hops over one link in their order. */
+  packets(hops) {
+    const { ways } = this, found = new Map();
+    for (const h of hops) {
+      if (!found.has(ways.started[h])) found.set(ways.started[h], []);
+      found.get(ways.started[h]).push(ways.message[h]);
+    }
+    return [...found.values()].map((messages) => messages.sort((a, b) => a - b));
+  }
+
   behind(h) {
     const { ways } = this, ahead = ways.ahead[h], cell = element("span", {});
     if (!ahead) return "–";
     const seen = [];
-    for (const other of ways.behind(h).reverse()) {
-      const name = this.history.name(ways.message[other]);
+    for (const messages of this.packets(ways.behind(h).reverse())) {
+      const name = messages.join(" ");
       if (seen.at(-1)?.name === name) seen.at(-1).count++;
-      else seen.push({ name, message: ways.message[other], count: 1 });
+      else seen.push({ name, messages, count: 1 });
     }
     cell.append(`${ahead} ${ahead === 1 ? "packet" : "packets"}${seen.length ? ": " : ""}`);
-    seen.slice(0, BEHIND_LISTED).forEach(({ message, count }, i) => {
-      cell.append(i ? ", " : "", this.link(message), count > 1 ? ` ×${count}` : "");
+    seen.slice(0, BEHIND_LISTED).forEach(({ messages, count }, i) => {
+      cell.append(i ? ", " : "");
+      messages.forEach((m, j) => cell.append(j ? " + " : "", this.link(m)));
+      if (count > 1) cell.append(` ×${count}`);
     });
     if (seen.length > BEHIND_LISTED) cell.append(", …");
     return cell;

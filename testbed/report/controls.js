@@ -171,7 +171,8 @@ class Controls {
   here(a) {
     if (a === undefined) return [];
     const { history } = this.diagram;
-    const came = `at process ${history.arrowNode[a]}: received at ${clock(history.received[a])}`;
+    const before = history.ways.waited(history.arrowMessage[a], history.arrowNode[a]);
+    const came = `at process ${history.arrowNode[a]}: received at ${clock(history.received[a] - before)}`;
     if (history.deliverEvent[a] < 0) return [`${came}, never delivered`];
     const delay = history.delivered[a] - history.sent[history.arrowMessage[a]];
     return [`${came}, delivered at ${clock(history.delivered[a])}, delay ${clock(delay)}`];

@@ -37,6 +37,12 @@ class Ways {
     return this.parts.map(([name, times]) => [name, this.labels[name], times[row]]).filter(([, , time]) => time);
   }
 
+  /* How long a message had been at a process when that held it back or delivered it. */
+  waited(m, process) {
+    const row = this.row(m, process);
+    return row < 0 ? 0 : this.partsOf(row).reduce((sum, [name, , time]) => sum + (name === "waiting" ? time : 0), 0);
+  }
+
   /* The number of the message that one was held back for last; undefined if it is not known. */
   cause(row) {
     if (row < 0 || this.causeSource[row] === NONE) return undefined;

@@ -133,12 +133,16 @@ def test_the_way_of_a_message_that_others_carry_leads_through_relays(
     run = write_run(tmp_path / "run", events)
     tables = run / "tables"
     hop = {"started": 0, "error": 0, "bytes": 100, "kind": 12, "fragment": 0, "seq": 0}
-    legs = [(0, 1, 3, 0, 2 * MS), (0, 1, 4, MS, 4 * MS), (1, 2, 5, 5 * MS, 9 * MS)]
+    legs = [(0, 1, 3, 0, 2 * MS), (0, 1, 4, MS, 4 * MS), (1, 2, 5, 5 * MS, 7 * MS)]
     rows = [
         {**hop, "tail": a, "head": b, "sender": a, "receiver": b, "copy": copy, "source": a}
         | {"queued": queued, "started": queued, "arrived": arrived}
         for a, b, copy, queued, arrived in legs
     ]
+    last = rows[-1]  # which waits behind two others, in each of which both messages are
+    rows += [{**last, "receiver": 3, "copy": copy, "started": 5 * MS} for copy in (1, 2)]
+    rows[-1]["started"], last["started"] = 5 * MS + 80_000, 5 * MS + 160_000
+    legs += [(1, 3, copy, 5 * MS, 7 * MS) for copy in (1, 2)]
     pd.DataFrame(rows).to_parquet(tables / "hops.parquet", index=False)
     carried = [
         {"at": queued, "sender": a, "receiver": b, "copy": copy, "source": 0, "seq": seq}
@@ -147,13 +151,15 @@ def test_the_way_of_a_message_that_others_carry_leads_through_relays(
     ]
     pd.DataFrame(carried).to_parquet(tables / "carried.parquet", index=False)
     delays = pd.read_parquet(tables / "delays.parquet")
-    delays = delays.assign(via=1, copy=5, propagation=6 * MS, relaying=3 * MS)
+    parts = {"propagation": 4 * MS, "relaying": 3 * MS, "waiting": 2 * MS}
+    delays = delays.assign(via=1, copy=5, **parts)
     delays.to_parquet(tables / "delays.parquet", index=False)
     browser.open(page_of(run), "#m(0,1)@2")
     about = browser.text(".about")
-    assert "9.000000 ms = propagation 6.000000 + relaying 3.000000" in about
+    assert "9.000000 ms = propagation 4.000000 + relaying 3.000000 + waiting 2.000000" in about
+    assert "at process 2: received at 7.000 ms, delivered at 9.000 ms" in about
     assert "process 0 sends it to process 1, 100 bytes on the link" in about
     assert "0 → 1\t0.000000\t0.000000\t–\t0.080000\t" in about
     assert "process 1 passes it on to process 2, 100 bytes on the link" in about
-    assert "1 → 2\t5.000000\t0.000000\t–\t" in about
+    assert "1 → 2\t5.000000\t0.160000\t2 packets: m(0,1) + m(0,2) ×2\t" in about
     assert browser.problems == []
