@@ -120,6 +120,7 @@ def show(tallies: list[Tally], examples: dict[str, tuple[Path, Example]], out: C
             out.print(f"\n[bold red]{tally.name}[/], seed {tally.first_wrong.seed}: ", end="")
             out.print(example.trial.sentence, markup=False, soft_wrap=True)
             out.print(f"  repeat: testbed run {path} --no-digest", soft_wrap=True)
+            out.print(f"  step through: testbed live {path}", soft_wrap=True)
 
 
 def show_coverage(tally: Tally, out: Console) -> None:

@@ -29,6 +29,7 @@ def test_a_file_outside_the_checkout_is_explored_fuzzed_and_compared(
     assert "invalid: process 2 delivers m(1,1) without m(0,1)" in said.out
     said = testbed("fuzz", "--protocol", "fifo.py", "--seeds", 3, status=1)
     assert "repeat: testbed run runs/fuzz/fifo-" in said.out
+    assert "step through: testbed live runs/fuzz/fifo-" in said.out
     (example,) = (tmp_path / "runs" / "fuzz").glob("*.toml")
     testbed("run", example, "--no-digest", status=1)
     figures = testbed("run", "own.toml", "--no-digest", "--json").json()
