@@ -176,7 +176,7 @@ def _runs(directory: Path, points: pd.DataFrame, trends: pd.DataFrame) -> str:
         rows.append([link, *cells, "–" if delay is None else f"{delay:,.3f}"])
     heads = ["run", *map(escape, map(short, keys)), "protocol", "seed", "order", "delay, mean (ms)"]
     caption = (
-        "`testbed digest` and `testbed report` with a run's directory make its tables and page."
+        "The commands testbed digest and testbed report, with a run, make its tables and page."
     )
     return write_table(heads, rows, caption, kinds=" " * (len(heads) - 1) + "n")
 

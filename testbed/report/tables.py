@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 ROWS = 10
+WIDE = 8  # columns; tables with more are set smaller on paper
 GOOD = {"valid", "exact", "good", "complete"}
 
 Runs = Sequence[Results]
@@ -159,8 +160,9 @@ def write_table(head: Cells, rows: Iterable[Cells], caption: str = "", kinds: st
     )
     body = "".join(f"<tr>{_row(row, marks)}</tr>" for row in rows)
     title = f"<caption>{escape(caption)}</caption>" if caption else ""
+    wide = ' class="wide"' if len(head) > WIDE else ""
     return (
-        f'<div class="scroll" tabindex="0"><table>{title}<thead><tr>{top}</tr></thead>'
+        f'<div class="scroll" tabindex="0"><table{wide}>{title}<thead><tr>{top}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
 

@@ -106,6 +106,11 @@ class Browser:
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
+    def emulate(self, media: str, width: int) -> None:
+        """From now on the page is of this width, on "screen" or in "print"."""
+        self._call("Emulation.setEmulatedMedia", media=media)
+        self._call("Emulation.setDeviceMetricsOverride", **{**self._size, "width": width})
+
     def text(self, selector: str) -> str:
         """What a person reads in the first element that is meant."""
         return str(self.evaluate(f"document.querySelector({json.dumps(selector)}).innerText"))

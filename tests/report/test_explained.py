@@ -9,11 +9,12 @@ import pytest
 
 from testbed.report.page import write_page
 from testbed.report.slowest import slowest_messages
-from testbed.report.ways import with_ahead
+from testbed.report.ways import PARTS, with_ahead
 from testbed.runs import results
 from tests.report.browser import Browser
 from tests.report.digested import MS, TRIANGLE, Event, write_run
 
+A4 = 672  # pixels between the margins of a page
 # Process 2 delivers the answer before the question.
 BROKEN = (
     *(event for event in TRIANGLE if event.node != 2),
@@ -163,3 +164,23 @@ def test_the_way_of_a_message_that_others_carry_leads_through_relays(
     assert "process 1 passes it on to process 2, 100 bytes on the link" in about
     assert "1 → 2\t5.000000\t0.160000\t2 packets: m(0,1) + m(0,2) ×2\t" in about
     assert browser.problems == []
+
+
+def test_on_paper_no_table_is_cut_off(browser: Browser, tmp_path: Path) -> None:
+    """Not even that of the slowest messages where every part is something."""
+    run = write_run(tmp_path / "run")
+    table = run / "tables" / "delays.parquet"
+    delays = pd.read_parquet(table)
+    delays = delays.assign(**dict.fromkeys(PARTS, 123_456_789), delay=1_234_567_890)
+    delays.to_parquet(table, index=False)
+    browser.open(page_of(run))
+    right = "(table) => table.getBoundingClientRect().right"
+    wide = f"Math.max(...[...document.querySelectorAll('table')].map({right}))"
+    try:
+        browser.emulate("print", A4)
+        assert browser.evaluate("document.querySelectorAll('table.wide').length") == 1
+        assert browser.evaluate(wide) <= A4
+        browser.evaluate("document.querySelector('.wide').classList.remove('wide')")
+        assert browser.evaluate(wide) > A4
+    finally:
+        browser.emulate("screen", 1280)
