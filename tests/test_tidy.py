@@ -20,6 +20,7 @@ CALLED = {
     "pytest, in what `testbed new` writes": "test_two_processes_deliver_everything_in_order "
     "test_three_processes_keep_causal_order",
     "pickle": "persistent_id",
+    "rich": "get_renderables",
     "tests, which must find what is broken in them": "Reset BROKEN_RINGS",
     "notebooks": "_repr_html_ spacetime trends",
 }

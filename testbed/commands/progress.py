@@ -5,8 +5,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.text import Text
+from typing_extensions import override
 
 from testbed.progress import LEVEL
 
@@ -17,14 +19,26 @@ WORDS = {
     "hops": "{:,} hops",
     "datagrams": "{:,} datagrams sent or received",
     "held": "{:,} held back",
-    "queued": "{:,} queued on links",
+    "queued": "{:,} queued",
 }
+
+
+class WithLevels(Progress):
+    """Bars, and below them, on lines of its own, what moves: a terminal may have 80 columns."""
+
+    moving = ""
+
+    @override
+    def get_renderables(self) -> Iterator[RenderableType]:
+        yield from super().get_renderables()
+        if self.moving:
+            yield Text(self.moving, style="dim")
 
 
 class Bars:
     """Takes (stage, done, of); ``of`` is ``LEVEL`` for what moves and is no work."""
 
-    def __init__(self, what: str, bars: Progress | None) -> None:
+    def __init__(self, what: str, bars: WithLevels | None) -> None:
         self.what = what
         self.bars = bars
         self.tasks: dict[str, TaskID] = {}
@@ -58,13 +72,13 @@ class Bars:
         clock = [f"clock {self.levels['clock'] / 1e9:.3f} s"] if "clock" in self.levels else []
         return [*clock, *(w.format(self.levels[k]) for k, w in WORDS.items() if k in self.levels)]
 
-    def _draw(self, bars: Progress) -> None:
+    def _draw(self, bars: WithLevels) -> None:
         stage, done, of = self.last
         if stage not in self.tasks:
             bars.start()
-            self.tasks[stage] = bars.add_task(f"{self.what}: {stage}", total=of, moving="")
-        moving = " · ".join(self.moving())
-        bars.update(self.tasks[stage], completed=done, total=of, moving=moving)
+            self.tasks[stage] = bars.add_task(f"{self.what}: {stage}", total=of)
+        bars.moving = " · ".join(self.moving())
+        bars.update(self.tasks[stage], completed=done, total=of)
 
 
 @contextmanager
@@ -75,9 +89,9 @@ def progress_bar(what: str) -> Iterator[Bars]:
         return
     columns = (
         *(TextColumn("{task.description}"), BarColumn(24), TextColumn("{task.percentage:>3.0f} %")),
-        *(TimeRemainingColumn(), TextColumn("{task.fields[moving]}", style="dim", markup=False)),
+        TimeRemainingColumn(),
     )
-    bars = Progress(*columns, console=Console(stderr=True), transient=True)
+    bars = WithLevels(*columns, console=Console(stderr=True), transient=True)
     try:
         yield Bars(what, bars)
     finally:

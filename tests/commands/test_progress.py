@@ -1,11 +1,13 @@
 """A run while it goes: what moves is told, in a line now and then where there is no terminal."""
 
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from testbed.commands import browser
-from testbed.commands.progress import Bars
+from testbed.commands.progress import Bars, WithLevels
 from testbed.engines.simulate import links
 from testbed.progress import LEVEL
 from testbed.run import run_experiment
@@ -49,6 +51,24 @@ def test_without_a_terminal_there_is_a_line_now_and_then(
         "testbed: timestamp: simulate 20 %, clock 13.500 s, 9,000 hops",
         "testbed: timestamp: simulate 40 %, clock 28.500 s, 19,000 hops",
     ]
+
+
+def test_on_80_columns_nothing_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    screen = Console(file=StringIO(), width=80, force_terminal=True)
+    shown = WithLevels(console=screen)
+    bars = Bars("timestamp", shown)
+    now = 10.0
+    bars("simulate", 1, 2)
+    levels = {"clock": 617_000_000, "deliveries": 191_918, "hops": 2_499_234, "held": 7}
+    for name, level in (levels | {"queued": 41}).items():
+        bars(name, level, LEVEL)
+    shown.stop()
+    with screen.capture() as captured:
+        screen.print(shown.get_renderable())
+    words = "clock 0.617 s · 191,918 deliveries · 2,499,234 hops · 7 held back · 41 queued"
+    assert words in captured.get()
 
 
 def test_work_in_which_nothing_moves_is_silent_without_a_terminal(
