@@ -41,6 +41,7 @@ from testbed.digest.steps import MESSAGE, Facts, Piece, Tables, with_message
 NS = 1_000_000_000
 ROUNDS = 32  # more than the binary digits of any chain's length
 SEVERAL = -1  # the receiver of a packet that is for several
+AT_ONCE = 1_000  # nanoseconds: where time is exact, a host has what arrives within these
 NONE = -1  # no hop: the index of one more value at the end of columns that are looked up
 
 DELIVERIES = ("node", *MESSAGE, "at", "delay", "held_at")
@@ -123,7 +124,7 @@ def explain(hops: pa.Table, deliveries: pa.Table, links: Links, prompt: bool = T
     lost = (last == NONE) & ~own  # nothing is known of how it came
     none = last == NONE
     here = came - np.where(lost, came, np.where(own, sent, arrived[last]))
-    waits = own | prompt
+    waits = own | (prompt & (here > AT_ONCE))
     return pa.table(
         {
             **{name: deliveries[name] for name in ("node", *MESSAGE)},
@@ -165,7 +166,7 @@ def prepared(hops: pa.Table, deliveries: pa.Table, sent: Integers) -> tuple[Inte
 def the_arrivals(hops: Hops, names: Integers, came: Integers) -> Arrivals:
     """When all fragments of a copy are there; of several, the one that the protocol took, or the first.
 
-    It took that which came just when, as ``names`` of messages and processes say, it had the message.
+    It took that which came just before, as ``names`` of messages and processes say, it had the message.
     """
     fragments = np.bincount(hops.whole[runs_of(hops.packet)[:-1]], minlength=1)
     here = np.flatnonzero((hops.receiver == SEVERAL) | (hops.receiver == hops.head))
@@ -180,7 +181,11 @@ def the_arrivals(hops: Hops, names: Integers, came: Integers) -> Arrivals:
     keys, here = keys[order], here[order]
     first = runs_of(keys)[:-1]
     found = Arrivals(keys[first], here[first])
-    taken = np.flatnonzero(hops.arrived[here] == moments(names, came, keys))[::-1]
+    gap = moments(names, came, keys) - hops.arrived[here]
+    taken = np.flatnonzero((gap >= 0) & (gap <= AT_ONCE))
+    bounds = runs_of(keys[taken])
+    least = np.minimum.reduceat(gap[taken], bounds[:-1]) if len(taken) else gap[taken]
+    taken = taken[gap[taken] == np.repeat(least, np.diff(bounds))][::-1]  # of these, the first
     found.hops[np.searchsorted(found.keys, keys[taken])] = here[taken]
     return found
 
