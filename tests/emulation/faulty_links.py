@@ -33,7 +33,7 @@ def crossing(net: EmulatedNetwork, conditions: Conditions, condition: Condition)
     """Send a burst over the link in a condition: copies of each datagram, and errors of all."""
     conditions.set(0, 1, condition)
     conditions.apply(0)
-    time.sleep(1)  # until Open vSwitch has seen it
+    time.sleep(2)  # after exactly one second others look at the link too, and packets wait for them
     capture, sender, receiver = Capture(), udp(net, 0), udp(net, 1)
     send(sender, 1, [SIZE] * PACKETS)
     time.sleep(30)

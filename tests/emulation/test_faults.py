@@ -189,10 +189,9 @@ def test_a_link_does_to_packets_what_its_condition_says(links: dict[str, Any], q
     slow = found["slow"]["errors"]
     assert all(abs(late - 720_000 * n) < 100 for n, late in enumerate(slow, 1))
     assert found["down"]["copies"] == {}
-    # On Linux 7.2 all packets of a link with a queue of its own are late by 188 ns once it was down.
-    for name, most in {"loss": 100, "duplication": 100, "up": 200}.items():
+    for name in ("loss", "duplication", "up"):
         errors = found[name]["errors"]
-        assert 0 <= errors[0] <= errors[-1] < most, name
+        assert 0 <= errors[0] <= errors[-1] < 100, name
     assert found["up"]["copies"] == {"1": 2000}
 
 
