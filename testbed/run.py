@@ -1,6 +1,7 @@
 """Running an experiment: from its description to a complete, checked run directory."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -28,10 +29,13 @@ class Run:
     manifest: dict[str, Any]
 
 
-def prepare(scenario: Scenario, runs: Path, within: str = "", **manifest: Any) -> RunDirectory:
+@contextmanager
+def prepare(
+    scenario: Scenario, runs: Path, within: str = "", **manifest: Any
+) -> Iterator[RunDirectory]:
     """A new run directory below ``runs``, with all that an engine in a guest needs to know."""
     experiment = scenario.experiment
-    directory = RunDirectory.create(
+    with RunDirectory.create(
         runs,
         within or experiment.name,
         f"{experiment.protocol.name}-{scenario.network.processes}",
@@ -40,9 +44,9 @@ def prepare(scenario: Scenario, runs: Path, within: str = "", **manifest: Any) -
         seed=experiment.seed,
         promises=promises_json(scenario),
         **manifest,
-    )
-    directory.save(scenario)
-    return directory
+    ) as directory:
+        directory.save(scenario)
+        yield directory
 
 
 def run_experiment(

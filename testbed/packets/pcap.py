@@ -105,7 +105,9 @@ class PcapFile:
 
     def _alike(self, data: bytearray, at: int, last: int, size: int) -> int:
         """How many records have this size, one after the other, up to an offset."""
-        count = max(0, (last - at) // size + 1)
+        if at > last:
+            return 0
+        count = (last - at) // size + 1
         captured = np.ndarray(count, self.order + "u4", data, at + 8, (size,))
         others = np.flatnonzero(captured != size - RECORD.itemsize)
         return int(others[0]) if len(others) else count

@@ -153,8 +153,8 @@ def test_hosts_crash_start_again_and_stand_still(tmp_path: Path) -> None:
 
 
 def test_a_host_survives_ten_thousand_datagrams_that_are_no_messages(tmp_path: Path) -> None:
-    directory = prepare(Scenario.of(ring()), tmp_path)
-    finished = module_in_guest("hostile_datagrams", directory.path, results=directory.path)
+    with prepare(Scenario.of(ring()), tmp_path) as directory:
+        finished = module_in_guest("hostile_datagrams", directory.path, results=directory.path)
     assert finished.result.returncode == 0, finished.stderr
     hosts = json.loads((directory.path / "emulation.json").read_text())["hosts"]
     assert [host["malformed"] for host in hosts] == [0, 0, 0, NUMBER, 0]

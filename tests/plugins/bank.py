@@ -42,12 +42,12 @@ BAD = {
     "asks": receives("assert not message.payload is None and sender < 0  # HERE", "AssertionError"),
     "computes": receives("while True: pass  # HERE", "does not come to an end"),
     "swallows": receives(
-        "while True:\n            try:\n                sum(range(99))  # HERE\n"
+        "while True:\n            try:\n                sum(range(99_999))  # HERE\n"
         "            except Exception:\n                pass",
         "does not come to an end",
     ),
     "swallows-everything": receives(
-        "while True:\n            try:\n                sum(range(99))  # HERE\n"
+        "while True:\n            try:\n                sum(range(99_999))  # HERE\n"
         "            except:\n                pass",
         "does not come to an end",
     ),
