@@ -8,7 +8,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scapy.utils import RawPcapReader
 
@@ -83,6 +83,7 @@ def captures(draw: st.DrawFn) -> tuple[str, str, list[Record]]:
 
 
 @given(captures(), st.integers(1, 5000))
+@example(("<", "us", [Record(bytes(288)), *[Record(bytes(399))] * 8]), 5000)  # to a block's end
 def test_parts_of_any_size_are_together_what_scapy_reads(
     drawn: tuple[str, str, list[Record]], part_bytes: int
 ) -> None:
