@@ -116,6 +116,14 @@ class Ring(TicketManager):
             else:
                 yield from self.reject(process, number)
 
+    @override
+    def told(self) -> messages.CView:
+        """With its successor too: views may have an older owner of that ticket instead."""
+        view = list(super().told())
+        if self.state == "coordinator":
+            view[self.succ.ticket] = self.succ.process
+        return tuple(view)
+
     def grant(self, child: messages.RingMember) -> TicketEffects:
         """Hand the lower part of the coordinated tickets, and the successor, to the joiner."""
         lasts = tuple(self.lasts.pop(t) for t in self.down(child.ticket, self.succ.ticket))
