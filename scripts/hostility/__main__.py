@@ -10,6 +10,7 @@ from scripts.hostility.cases import Bench, read_corpus
 from scripts.hostility.files import try_files
 from scripts.hostility.mutations import unnoticed
 from scripts.hostility.signals import COMMANDS, Range, fire_in_guest, shots
+from scripts.searches import bar
 from testbed.engines.mininet.kernel import machine
 from testbed.errors import UserError
 
@@ -22,11 +23,13 @@ def try_corpus(options: argparse.Namespace) -> int:
     bench, wrong = Bench(), 0
     cases = [case for case in read_corpus() if options.match in case.name][:: options.every]
     try:
-        for case in cases:
-            outcome = bench.attempt(case)
-            if outcome.wrong:
-                wrong += 1
-                print(f"{case.name}: {outcome.wrong}", flush=True)
+        with bar("corpus", "cases", len(cases)) as tell:
+            for number, case in enumerate(cases, start=1):
+                outcome = bench.attempt(case)
+                if outcome.wrong:
+                    wrong += 1
+                    print(f"{case.name}: {outcome.wrong}", flush=True)
+                tell(number)
     finally:
         bench.close()
     print(f"corpus: {len(cases)} cases, {wrong} wrong")
@@ -63,10 +66,12 @@ def try_signals(options: argparse.Namespace) -> int:
         words = ("--commands", "mininet", "--moments", options.moments, "--seed", options.seed)
         wrong += bool(fire_in_guest([*map(str, words)]))
     fired = list(shots(commands, options.moments, options.seed))
-    for shot in fired:
-        if told := where.fire(shot):
-            wrong += 1
-            print(f"{shot}: {told}", flush=True)
+    with bar("signals", "moments", len(fired)) as tell:
+        for number, shot in enumerate(fired, start=1):
+            if told := where.fire(shot):
+                wrong += 1
+                print(f"{shot}: {told}", flush=True)
+            tell(number)
     print(f"signals: {len(fired)} sent, {wrong} did harm")
     return wrong
 

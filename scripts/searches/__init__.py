@@ -107,10 +107,10 @@ def bar(what: str, unit: str, total: int) -> Iterator[Callable[[int], None]]:
             if now - begun < 1:
                 known = done  # from an earlier start
             rate = (done - known) / max(now - begun, 1)
-            bars.update(task, completed=done, rate=f"{rate:.1f} {unit}/s")
+            bars.update(task, completed=done, rate=f"{rate:.2f} {unit}/s")
             if bars.disable and now - told > LINE_EVERY_S:
                 told, left = now, (total - done) / rate / 60 if rate else 0
-                text = f"{what}: {done:,} of {total:,} {unit}, {rate:.1f}/s, {left:.0f} min left"
+                text = f"{what}: {done:,} of {total:,} {unit}, {rate:.2f}/s, {left:.0f} min left"
                 print(text, file=sys.stderr, flush=True)
 
         yield update
