@@ -20,12 +20,15 @@ from .daisy import (
     Copied,
     Deaf,
     Deserting,
+    Discarding,
     Dismissive,
     EmptyHanded,
+    Forsaking,
     Halting,
     Hospitable,
     Idle,
     Misguiding,
+    Outdated,
     Overtaking,
     Reassured,
     Reentrant,
@@ -34,6 +37,7 @@ from .daisy import (
     Stubborn,
     Trusting,
     Undecided,
+    Unforgiving,
 )
 from .groups import ArrivalOrder, OwnGroups, StampsInTurn, Unanswered, Unstamped
 from .overlay import Echo, Forgetful, Higher, Lazy, Newest, Printed, Stingy
@@ -98,6 +102,10 @@ BROKEN: dict[str, type[Protocol]] = {
         Overtaking,
         Halting,
         Deaf,
+        Outdated,
+        Forsaking,
+        Unforgiving,
+        Discarding,
     )
 }
 

@@ -6,6 +6,7 @@ a small experiment for each.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from typing_extensions import override
@@ -16,13 +17,15 @@ from ..daisy.levels import Levels
 from ..daisy.matrices import Matrices
 from ..daisy.relay import Relaying
 from ..daisy.server_group import ByOrigin
-from ..groups.agreed import Flushed
+from ..groups.agreed import Flushed, Proposal
 from ..groups.detector import Detector
 from ..groups.group import Group
-from ..groups.messages import Cast, Expelled, Report
+from ..groups.messages import Cast, Expelled, Leave, Report
 from ..groups.reporting import Reporting
+from ..groups.stability import Stability
 from ..groups.succession import Succession
 from ..groups.view import Member, View
+from ..groups.view_change import ViewChange
 from ..wire import Message
 
 
@@ -133,8 +136,8 @@ class EmptyHanded(Daisy):
     name: ClassVar[str] = "broken-empty-handed"
 
     @override
-    def gather(self, process: int, now: int) -> list[Cast] | None:
-        return None if super().gather(process, now) is None else []
+    def gather(self, processes: frozenset[int], now: int) -> list[Cast] | None:
+        return None if super().gather(processes, now) is None else []
 
 
 class Releasing(Daisy):
@@ -254,6 +257,94 @@ class Deserting(Daisy):
     @override
     def is_needed_above(self) -> bool:
         return False
+
+
+class _Outdated(Group):
+    @override
+    def flushed(self, joins: bool) -> Flushed:
+        return super().flushed(joins)._replace(member=())
+
+
+class Outdated(Daisy):
+    """Enters views of servers that are without somebody who left, and has come back since.
+
+    Broken rule: a view says for whom its members answer as they enter it, not as they asked for it.
+    Answers to what was sent meanwhile are not for the one that has come back.
+    """
+
+    name: ClassVar[str] = "broken-outdated"
+
+    @override
+    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
+        group = super()._group(level, me, view, now)
+        group.__class__ = _Outdated
+        return group
+
+
+class _Forsaking(ViewChange):
+    @override
+    def _due(self, proposal: Proposal, now: int) -> list[Cast] | None:
+        states = {process: s._replace(absent=()) for process, s in proposal.states.items()}
+        return super()._due(replace(proposal, states=states), now)
+
+
+class Forsaking(Daisy):
+    """Merges groups without what is on its way to those who are absent.
+
+    Broken rule: who comes from another group brings along those who were absent there. What is only
+    for them has been sent in the group above, and to nobody of the group that they now belong to.
+    """
+
+    name: ClassVar[str] = "broken-forsaking"
+
+    @override
+    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
+        group = super()._group(level, me, view, now)
+        group.change.__class__ = _Forsaking
+        return group
+
+
+class _Unforgiving(Succession):
+    @override
+    def is_recent(self, leave: Leave, view: View) -> bool:
+        return True
+
+
+class Unforgiving(Daisy):
+    """Lets a member go that once wanted to leave, and has come back since.
+
+    Broken rule: a wish counts for the membership that it was said in. Somebody who stood still may
+    pass it on much later, and what is sent then is not kept for the member.
+    """
+
+    name: ClassVar[str] = "broken-unforgiving"
+
+    @override
+    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
+        group = super()._group(level, me, view, now)
+        group.succession.__class__ = _Unforgiving
+        return group
+
+
+class _Discarding(Stability):
+    @override
+    def all(self) -> list[Cast]:
+        return [*self.history.values()]
+
+
+class Discarding(Daisy):
+    """Starts a group again without what it has kept for those who were away.
+
+    Broken rule: they are below other groups then, and it may be the only one that can relay it there.
+    """
+
+    name: ClassVar[str] = "broken-discarding"
+
+    @override
+    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
+        group = super()._group(level, me, view, now)
+        group.kept.__class__ = _Discarding
+        return group
 
 
 class _Dismissive(Succession):

@@ -148,7 +148,7 @@ class Hierarchy(Protocol):
         for level, group in enumerate(self.groups):
             if group.view is not None and group.view.id != self.noted[level]:
                 self._renew(level, group.view.id)
-        if self.local.waits and (recorded := self.gather(self.me, now)) is not None:
+        if self.local.waits and (recorded := self.gather(frozenset(), now)) is not None:
             yield from self.translate(0, self.local.resume(recorded, now), now)
         while self.outbox and self.local.open:
             self.time += 1
@@ -231,8 +231,10 @@ class Hierarchy(Protocol):
         peers = () if group.view is None else group.view.processes
         peers = tuple(p for p in peers if p != self.me)
         if peers:
-            goodbye = Send(peers, Leave(self.me, 0, group=group.number, roster=left, gone=True))
-            self.goodbyes[group.number] = goodbye, now + self.local.timing.grace
+            of, backing = group.number, group.me.backing
+            leave = Leave(self.me, 0, group=of, backing=backing, roster=left, gone=True)
+            goodbye = Send(peers, leave)
+            self.goodbyes[of] = goodbye, now + self.local.timing.grace
             yield goodbye
 
     def _repeat_goodbyes(self, now: int) -> Effects:
@@ -288,13 +290,13 @@ class Hierarchy(Protocol):
         """Whether somebody above answers for a process."""
         return len(self.groups) > 1 and process in self.roster(1)
 
-    def gather(self, process: int, now: int) -> list[Cast] | None:
-        """What is in transit from above to the local group, or to a process that joins it."""
+    def gather(self, processes: frozenset[int], now: int) -> list[Cast] | None:
+        """What is in transit from above to the local group, or to these, which come to it."""
         if len(self.path) == 1:
             return []
         if not self.local.is_server or len(self.groups) < 2:
             return None
-        above, roster = self.groups[1], self.roster(0) | {process}
+        above, roster = self.groups[1], self.roster(0) | processes
         if above.seeking or above.casting is None or not above.may_relay(now):
             return None
         if not above.casting.complete():

@@ -85,14 +85,17 @@ class Admission:
         yield from self.found(now)
 
     def found(self, now: int) -> Effects:
-        """Start the group, or start it again."""
+        """Start the group, or start it again, with all that is kept of it.
+
+        What was kept for those who were away may now have to be relayed to them.
+        """
         group = self.group
         id = ViewId(1 + group.change.promised.number, group.me.process)
         yield group.go("found")
         if self.hasty:
             group.change.weak_until = now + 1  # nobody was heard of for long enough already
         yield from group.change.enter(View(id, (group.me,), self.others, weak=True), now)
-        yield from group.begin([*group.history.values()], (), now)
+        yield from group.begin(group.kept.all(), (), now)
 
     def move(self, reshape: Reshape) -> Effects:
         """Become a joiner of another group, of the new number."""
@@ -167,13 +170,13 @@ class Admission:
                 yield group.send((join.source,), Expelled, view=group.view.id)
 
     def on_leave(self, leave: Leave) -> Effects:
-        """Note who wants to be a member no longer."""
+        """Note who wants to be a member no longer, unless it has come back since it said so."""
         group = self.group
         if group.view is None or group.seeking or leave.source == group.me.process:
             return
         if leave.source not in group.view.processes:
             yield group.send((leave.source,), Expelled, view=group.view.id)
-        else:
+        elif group.succession.is_recent(leave, group.view):
             group.succession.leavers[leave.source] = leave
 
     def correct(self, sender: int, now: int) -> Effects:
@@ -190,7 +193,9 @@ class Admission:
         group, me = self.group, self.group.me.process
         assert group.view is not None
         if group.leaving and not self._is_needed():
-            peers, leave = group.peers(), Leave(me, 0, group=group.number, roster=group.me.roster)
+            _, backing, roster, *_ = group.me
+            peers = group.peers()
+            leave = Leave(me, 0, group=group.number, backing=backing, roster=roster)
             group.succession.leavers[me] = leave
             if peers:
                 yield Send(peers, leave)

@@ -157,7 +157,7 @@ class Flushed(NamedTuple):
     Where members do not get all messages, also what was only received and how many of each
     member's first casts are firm; where messages name others, what was seen. Who comes from another
     group brings along those who were absent there; who comes from a view that does not prevail, those
-    who were admitted there.
+    who were admitted there. A ``member`` of the view tells for whom it answers now.
     """
 
     view: ViewId
@@ -166,9 +166,10 @@ class Flushed(NamedTuple):
     held: tuple[HeldCast, ...] = ()
     seen: tuple[MessageId, ...] = ()
     absent: tuple[Member, ...] = ()
+    member: tuple[Member, ...] = ()  # or nobody
 
     def encode(self) -> bytes:
-        """The view, the messages, the counts, what is held, what was seen, who was absent."""
+        """The view, the messages, the counts, what is held and was seen, the absent, the member."""
         writer = Writer()
         writer.words(*self.view)
         writer.labels(self.labels)
@@ -177,6 +178,7 @@ class Flushed(NamedTuple):
         writer.labels([held.label for held in self.held])
         writer.names(self.seen)
         writer.members(self.absent)
+        writer.members(self.member)
         return writer.bytes()
 
     @classmethod
@@ -185,12 +187,12 @@ class Flushed(NamedTuple):
         reader = Reader(data)
         view, labels = ViewId(reader.word(), reader.word()), reader.labels()
         firm, places, held, seen = reader.list(), reader.list(), reader.labels(), reader.names()
-        absent = reader.members()
+        absent, member = reader.members(), reader.members()
         reader.end()
         if len(places) != 2 * len(held) or any(m >= len(firm) for m in places[::2]):
             raise WireError("messages that are held, and not whose they are")
         casts = tuple(map(HeldCast, places[::2], places[1::2], held))
-        return cls(view, labels, firm, casts, seen, absent)
+        return cls(view, labels, firm, casts, seen, absent, member)
 
 
 @dataclass

@@ -73,7 +73,7 @@ class Group:
         # what the layer above answers: what it keeps for a joiner, whether somebody above answers for
         # a process, who waits for reports of a message, whether this process should not leave yet,
         # messages that other groups keep, and whether a joiner is to be admitted here
-        self.gather: Callable[[int, int], list[Cast] | None] = lambda process, now: []
+        self.gather: Callable[[frozenset[int], int], list[Cast] | None] = lambda those, now: []
         self.is_known_above: Callable[[int], bool] = lambda process: False
         self.relayers: Callable[[Cast], Collection[int]] = lambda cast: ()
         self.is_needed_elsewhere: Callable[[], bool] = lambda: False
@@ -332,10 +332,10 @@ class Group:
             return Flushed(ViewId(), tuple(map(Label.of, casts)), absent=self.admission.brought)
         flushed = self.casting.flushed(casts)
         if not self.seeking:
-            return flushed
+            return flushed._replace(member=(self.me,))
         others = (*self.view.members, *self.view.absent)
-        admitted = tuple(m for m in others if m.roster == {m.process} - self.change.agreed)
-        return flushed._replace(absent=admitted)
+        rest = (m._replace(roster=m.roster - self.change.agreed) for m in others)
+        return flushed._replace(absent=tuple(m for m in rest if m.roster))
 
     def begin(self, casts: Sequence[Cast], seen: Iterable[MessageId], now: int) -> Effects:
         """Begin a view: deliver what was carried over, then go on."""

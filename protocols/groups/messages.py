@@ -12,8 +12,8 @@ Integers are unsigned, big-endian and of four bytes; the group's number is in th
               report
     Join      backing (2), on whose behalf, how (from outside, inside, another group, another view),
               the number of those in the roster who are away, they, the roster
-    Leave     whether it takes part no longer, the processes of its roster that leave with it; another
-              member will answer for others
+    Leave     backing (2), whether it takes part no longer, the processes of its roster that leave with
+              it; another member will answer for others
     Expelled  view (2) in which the receiver is not
     Silence   nothing; the server asks the members to broadcast nothing for a while
 
@@ -238,9 +238,11 @@ class Join(GroupMessage):
 class Leave(GroupMessage):
     """The source wants to be a member no longer, and these of its roster leave for good.
 
-    If it is ``gone``, it does not take part in the view change any more.
+    If it is ``gone``, it does not take part in the view change any more. By its ``backing`` one knows
+    whether it has come back since.
     """
 
+    backing: int
     roster: frozenset[int]
     gone: bool = False
 
@@ -248,15 +250,16 @@ class Leave(GroupMessage):
 
     @override
     def words(self) -> tuple[int, ...]:
-        return (self.gone, *sorted(self.roster))
+        return (*divmod(self.backing, 1 << 32), self.gone, *sorted(self.roster))
 
     @classmethod
     @override
     def decode_control(cls, control: bytes, processes: int) -> dict[str, Any]:
-        gone, *roster = words_of(control, 1)
+        high, low, gone, *roster = words_of(control, 3)
         if gone > 1:
             raise WireError(f"{gone} is no truth value")
-        return {"roster": frozenset(ordered(roster, processes)), "gone": bool(gone)}
+        leaving = frozenset(ordered(roster, processes))
+        return {"backing": high << 32 | low, "roster": leaving, "gone": bool(gone)}
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

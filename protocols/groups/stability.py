@@ -57,6 +57,11 @@ class Stability:
         """The archive in causal order."""
         return sorted(self.archive.values(), key=lambda cast: (cast.time, cast.id))
 
+    def all(self) -> list[Cast]:
+        """All that is kept, in causal order."""
+        kept = (*self.archive.values(), *self.history.values())
+        return sorted(kept, key=lambda cast: (cast.time, cast.id))
+
     def is_stable(self, cast: Cast) -> bool:
         """Whether a message was seen, and nobody who is present lacks it."""
         return self.has_seen(cast) and cast.id not in self.history

@@ -39,8 +39,22 @@ class Succession:
 
     def enter(self, view: View) -> None:
         """Forget whose wish was granted in a new view."""
-        self.leavers = {p: leave for p, leave in self.leavers.items() if p in view.processes}
-        self.joiners = {p: j for p, j in self.joiners.items() if j.member not in view.members}
+        self.leavers = {
+            process: leave
+            for process, leave in self.leavers.items()
+            if process in view.processes and self.is_recent(leave, view)
+        }
+        told = {m.process: m.backing for m in view.members}  # as they answered Flush
+        self.joiners = {
+            process: joiner
+            for process, joiner in self.joiners.items()
+            if joiner.member not in view.members
+            and (joiner.how != INSIDE or joiner.member.backing > told.get(process, -1))
+        }
+
+    def is_recent(self, leave: Leave, view: View) -> bool:
+        """Whether a member of a view has not come back since it wanted to leave."""
+        return all(m.backing <= leave.backing for m in view.members if m.process == leave.source)
 
     def leaders(self, alive: list[Member], now: int) -> list[Member]:
         """Those of these members whom no joiner replaces, if there are any."""
@@ -66,13 +80,24 @@ class Succession:
         """The members that stay, and answer for others than before."""
         return {process for process, joiner in self.joiners.items() if joiner.how == INSIDE}
 
+    def up_to_date(self, target: Sequence[Member], states: Iterable[Flushed]) -> tuple[Member, ...]:
+        """These members, each that stays with the roster that it has told last.
+
+        What it asked for before may not be true any more. If a view were without somebody who has
+        come back, and whose messages may have been relayed since, answers to these would not be for
+        it.
+        """
+        told = {(m.process, m.of): m for s in states if s.view == self.view.id for m in s.member}
+        return tuple(told.get((m.process, m.of), m) for m in target)
+
     def newcomers(self, target: Sequence[Member]) -> frozenset[int]:
         """The processes that nobody answered for, in the view or, if they were in others, above.
 
         Who is away below a joiner has not just come, but may be below another group by now.
         """
-        joiners = [j.member for j in self.joiners.values() if j.how != MOVED]
-        come = frozenset().union(*(m.roster - m.away for m in target if m in joiners))
+        moved = {process for process, joiner in self.joiners.items() if joiner.how == MOVED}
+        others = (m for m in target if m not in self.view.members and m.process not in moved)
+        come = frozenset().union(*(m.roster - m.away for m in others))
         new = come - self.view.roster
         returned = (p for p, joiner in self.joiners.items() if joiner.how == RETURNED)
         return new.difference(p for p in returned if self.group.is_known_above(p))
@@ -132,7 +157,7 @@ class Succession:
             and (
                 not self.is_unknown(j)
                 or j.member in proposed
-                or self.group.gather(j.member.process, now) is not None
+                or self.group.gather(j.member.roster, now) is not None
             )
         ]
         wanting = [j for j in wanting if j not in self.view.members]

@@ -1,11 +1,11 @@
 """View change: how the members agree on a view by Flush, Flushed and Install.
 
-The coordinator proposes a view (Flush). Members stop, promise to accept no lesser one, and answer with
-the labels of their messages that are not stable (Flushed). The coordinator fetches what it lacks of
-them, and sends all the view and the labels of the union (Install), in the order of their logical times;
-members fetch what they lack, and deliver it before they go on. A joiner answers Flush as well: one that
-returns brings along what only it has. If the coordinator crashes, the next one proposes a greater view,
-and so does one that hears that a member waits for one.
+The coordinator proposes a view (Flush). Members stop, promise to accept no lesser one, and say which
+processes they answer for, and the labels of their messages that are not stable (Flushed). The
+coordinator fetches what it lacks of them, and sends all the view and the labels of the union (Install),
+in the order of their logical times; members fetch what they lack, and deliver it before they go on. A
+joiner answers Flush as well: one that returns brings along what only it has. If the coordinator
+crashes, the next one proposes a greater view, and so does one that hears that a member waits for one.
 
 What is kept for processes that are away is named only when somebody joins. What was cast before a
 process was known in the group is not for it.
@@ -58,9 +58,8 @@ class ViewChange:
         self.weak_until = self.behind_until = 0
         self.short_since: int | None = None  # when too few were left to go on
         self.invited = frozenset(() if view is None else view.processes)
-        self.agreed = frozenset(
-            () if view is None else view.roster
-        )  # who was known before weak views
+        # who was known before weak views, and in all of them
+        self.agreed = frozenset(() if view is None else view.roster)
         self.parts: dict[int, tuple[Part, ...]] = {}  # the last Flushed and Install that were sent
         self.assembly, self.fetching, self.pace = Assembly(), Fetching(), Pace()
 
@@ -162,12 +161,17 @@ class ViewChange:
             yield from group.admission.be_expelled(now)
 
     def _due(self, proposal: Proposal, now: int) -> list[Cast] | None:
-        """What is in transit to joiners that were unknown here; None if that is not known now."""
+        """What is in transit to joiners that were unknown here, and to those who were absent where
+        they come from; None if that is not known now.
+        """
         casts: list[Cast] = []
         next = self.group.succession
         for joiner in next.joiners.values():
             if next.is_unknown(joiner) and joiner.member in proposal.target:
-                gathered = self.group.gather(joiner.member.process, now)
+                state = proposal.states[joiner.member.process]
+                brought = state.absent if state.view == NO_VIEW else ()
+                come = joiner.member.roster.union(*(m.roster for m in brought))
+                gathered = self.group.gather(come, now)
                 if gathered is None:
                     return None
                 casts += gathered
@@ -188,8 +192,9 @@ class ViewChange:
         assert group.casting is not None
         states = proposal.states.values()
         next = group.succession
+        stay, left = next.up_to_date(proposal.target, states), next.left()
         admitted = [*next.admitted_elsewhere(states)]
-        new = next.newcomers(proposal.target).union(*(m.roster for m in admitted))
+        new = next.newcomers(stay).union(*(m.roster for m in admitted))
         known = next.known_elsewhere(states)
         union = tuple(
             label.without(new - known.get(label.id, frozenset()), self.body(label))
@@ -199,7 +204,6 @@ class ViewChange:
         told = (s.seen for s in states if s.view == view.id or group.casting.all_seen_counts)
         for name in (*(label.id for label in union), *chain(*told)):
             seen[stream_of(name)] = max(seen.get(stream_of(name), -1), name.seq)
-        stay, left = proposal.target, next.left()
         reshape = None if union or stay != view.members else self.reshape
         if reshape is not None and reshape.contacts and group.is_needed_elsewhere():
             reshape = None
@@ -372,8 +376,8 @@ class ViewChange:
 
     def enter(self, view: View, now: int) -> Effects:
         """Start again in a new view."""
-        if self.group.view is None or not view.weak:
-            self.agreed = view.roster
+        weakens = self.group.view is not None and view.weak
+        self.agreed = self.agreed & view.roster if weakens else view.roster
         self.group.view, self.promised = view, view.id
         if not view.weak:
             self.weak_until = 0

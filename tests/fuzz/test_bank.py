@@ -101,6 +101,10 @@ EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {
     "broken-servers-vector": ("loss", erratum("early")),
     "broken-overtaking": ("gap", mended("daisy-overtaken")),
     "broken-deaf": ("loss", mended("daisy-split-while-it-stood-still")),
+    "broken-outdated": ("gap", mended("daisy-back-before-it-was-gone")),
+    "broken-forsaking": ("gap", mended("daisy-merged-without-the-absent")),
+    "broken-unforgiving": ("gap", mended("daisy-old-wish")),
+    "broken-discarding": ("gap", mended("daisy-started-again")),
     "broken-halting": ("loss", mended("daisy-waits-in-vain")),
     "broken-absentminded": (
         "order",

@@ -109,7 +109,7 @@ plain = st.one_of(
     reports(),
     joins(),
     st.builds(Silence, processes, words),
-    st.builds(Leave, processes, words, roster=rosters),
+    st.builds(Leave, processes, words, backing=backings, roster=rosters),
     st.builds(Expelled, processes, words, view=views),
     st.builds(Flush, processes, words, view=views, joins=st.booleans()),
     st.builds(
@@ -182,7 +182,7 @@ def test_control_information_that_is_cut_short_is_refused_or_means_something_sho
 
 
 def test_a_message_that_is_passed_on_and_cut_short_is_refused() -> None:
-    inner = Leave(0, 0, roster=frozenset({0, 1}))
+    inner = Leave(0, 0, backing=1 << 40, roster=frozenset({0, 1}))
     control = Passed(0, 0, sender=0, to=1, inner=inner).encode_control()
     for end in range(len(control)):
         with pytest.raises(WireError):
@@ -192,7 +192,7 @@ def test_a_message_that_is_passed_on_and_cut_short_is_refused() -> None:
 def test_a_pack_that_is_cut_short_is_refused_or_shorter_and_one_without_its_payload_is_empty() -> (
     None
 ):
-    inner = [Leave(0, 0, roster=frozenset({0, 1})), Silence(1, 2)]
+    inner = [Leave(0, 0, backing=1 << 40, roster=frozenset({0, 1})), Silence(1, 2)]
     control = Pack.of(0, inner).encode_control()
     whole = ENTRY.size + inner[0].control_size
     for end in {*range(1, len(control))} - {whole}:
@@ -224,7 +224,9 @@ def test_a_pack_that_is_cut_short_is_refused_or_shorter_and_one_without_its_payl
         (Join, [0, 1, 0, 0, 1, 3, 4]),  # away, and not in the roster
         (Join, [0, 1, 0, 0, 3, 3, 4]),  # too few are away
         (Join, [0, 1, 0, 0, 0, 4, 3]),  # not in order
-        (Leave, [3, 2]),
+        (Leave, [0, 1, 0, 3, 2]),  # not in order
+        (Leave, [0, 1, 2, 3]),  # neither gone nor there
+        (Leave, [0, 1]),
         (Flush, [1]),
         (Flush, [1, 1]),
         (Flush, [1, 1, 2]),
