@@ -168,16 +168,14 @@ def _show(lab: Lab, grades: list[Grade], output: Path) -> None:
 
 
 def _self_test(labs: list[Path]) -> int:
-    differences: list[str] = []
-    with progress_bar("self-test") as progress:
-        for path in labs:
-            differences += self_test(path, progress=progress)
-    out = console()
-    for sentence in differences:
-        out.print(sentence, markup=False, soft_wrap=True)
-    if not differences:
-        out.print(f"{len(labs)} labs: every solution scores what it should", soft_wrap=True)
-    return 1 if differences else 0
+    out, wrong = console(), False
+    for path in labs:
+        with progress_bar("self-test") as progress:
+            differences = self_test(path, progress=progress)
+        for sentence in differences or [f"{path.name}: every solution scores what it should"]:
+            out.print(sentence, markup=False, soft_wrap=True)
+        wrong |= bool(differences)
+    return 1 if wrong else 0
 
 
 def _secret(file: Path | None) -> str:
