@@ -10,7 +10,7 @@ from testbed.fuzz.profiles.plain import resolved
 from testbed.protocols import PROTOCOLS
 
 PROFILE = profile_of(PROTOCOLS["daisy"])
-SEEDS = range(1, 41)
+SEEDS = range(1, 101)
 
 
 def lasting(storm: dict[str, Any]) -> list[dict[str, Any]]:
@@ -39,14 +39,21 @@ def test_all_are_within_the_promises_and_small(storms: list[dict[str, Any]]) -> 
         assert len(lasting(storm)) <= 3
 
 
-def test_much_is_said_until_a_fault_ends(storms: list[dict[str, Any]]) -> None:
+def test_much_is_said_until_a_fault_ends_or_little_as_it_begins(
+    storms: list[dict[str, Any]],
+) -> None:
+    little = 0
     for storm in storms:
         width = 6 * storm["protocol"]["heartbeat_ms"] + 0.001
         times = [line["at_ms"] for line in storm["workload"]["send"] if "at_ms" in line]
+        said = []
         for fault in lasting(storm):
             begin = fault["at_ms"]
             end = begin + fault.get("for_ms", storm["protocol"]["grace_ms"])
-            assert sum(begin - width <= at <= end + width for at in times) >= 8
+            said.append(sum(begin - width <= at <= end + width for at in times))
+        assert min(said, default=2) >= 2
+        little += min(said, default=8) < 8
+    assert len(storms) / 10 < little < len(storms) / 3
 
 
 def test_scenes_answers_and_addresses_vary(storms: list[dict[str, Any]]) -> None:

@@ -6,14 +6,16 @@ when is drawn one by one, all of it rarely fits. So a storm leaves little to cha
 each fault, and around another moment that follows from it, any process sends, mostly to all, and
 most messages are answered, in many storms by the process that the fault strikes. Or one process sends
 all the while that another is away, which answers everything when it is back; or the one that is away
-sends. In this way one run tries most of what could meet there, and in a system of three or four
-processes it takes little time.
+sends. Or little is said, and only as somebody goes: then groups are at rest, and are split and merged,
+as soon as it is back. In this way one run tries most of what could meet there, and in a system of three
+or four processes it takes little time.
 
 What is drawn is a scene of one to three faults, mostly of a server and members of its group: processes
 or whole groups are cut off and return; two go, the second about when the first goes or is back, or one
-goes twice; some leave, after a crash or not, and join again; any of these in a row; or only groups that
-split and merge. In most storms somebody also stands still or is cut off for a moment just as a process
-changes its state: a view change that takes a few heartbeats longer meets more of what is said and done.
+goes twice; some leave, after a crash or not, and join again; servers leave for good; any of these in a
+row; or only groups that split and merge. In most storms somebody also stands still or is cut off for a
+moment just as a process changes its state: a view change that takes a few heartbeats longer meets more
+of what is said and done.
 """
 
 import random
@@ -29,7 +31,7 @@ from testbed.protocols.groups.states import EXPECTED
 from testbed.workloads.script import ScriptedMessage
 
 PROCESSES = (3, 3, 3, 4, 4, 4, 5, 5, 6)
-SCENES = ("heal", "heal", "heal", "pair", "pair", "rejoin", "row")
+SCENES = ("heal", "heal", "heal", "pair", "pair", "rejoin", "row", "part")
 SHAPES = (
     ("steady",) * 5 + ("single",) * 2 + ("merge",) * 4 + ("split", "split", "both", "grow", "grow")
 )
@@ -40,6 +42,7 @@ RATES_MBIT = (10.0, 100.0)
 AT_ENDS = (8, 12)  # messages, without answers
 ELSEWHERE = 6
 SPEECHES = (8, 16)
+MURMURS = (2, 3, 4)
 SOON = 5  # heartbeats after the start
 WIDTHS = (1.0, 3.0, 3.0, 6.0)  # of what is around a moment, in heartbeats
 SUBSETS = (0.0, 0.0, 0.5, 1.0, 1.0)  # how many messages are to some processes only
@@ -134,6 +137,7 @@ class Storm:
             "rejoin": self._rejoin,
             "pair": self._pair,
             "row": self._row,
+            "part": self._part,
         }
         drawn = scenes[rng.choice(SCENES)]()
         return drawn[: rng.choice([0, 1, len(drawn)])] if self.reshapes else drawn
@@ -157,9 +161,9 @@ class Storm:
     # messages
 
     def messages(self, faults: list[Table]) -> list[ScriptedMessage]:
-        """All talk around the ends of these faults and other moments; or one does, all along."""
-        style = self.rng.choice([self._crowd, self._speech])
-        return style(faults) + self._returns(faults)
+        """All talk around the ends of these faults and other moments; or one does, or hardly any."""
+        style = self.rng.choice([self._crowd, self._crowd, self._speech, self._speech, None])
+        return self._murmur(faults) if style is None else style(faults) + self._returns(faults)
 
     def _crowd(self, faults: list[Table]) -> list[ScriptedMessage]:
         rng, beat = self.rng, self.settings.heartbeat_ms
@@ -205,6 +209,24 @@ class Storm:
                 messages.append(self._addressed(answer, subject, subsets))
         return messages
 
+    def _murmur(self, faults: list[Table]) -> list[ScriptedMessage]:
+        """A few messages as somebody goes, half of them of that one, and half of them answered."""
+        rng, beat = self.rng, self.settings.heartbeat_ms
+        messages: list[ScriptedMessage] = []
+        for begins, _, subject in self._absences(faults):
+            subsets = rng.choice(SUBSETS)
+            for _ in range(rng.choice(MURMURS)):
+                at = rounded(max(0.0, begins + rng.uniform(-1.5, 1.5) * beat))
+                said: list[ScriptedMessage] = [{"node": self._either(subject), "at_ms": at}]
+                if rng.random() < 0.5:
+                    said.append({"node": self._either(subject), "answers": len(messages)})
+                messages += [self._addressed(message, subject, subsets) for message in said]
+        return messages
+
+    def _either(self, subject: int) -> int:
+        """The one that is struck, or any process."""
+        return subject if self.rng.random() < 0.5 else self.rng.randrange(self.nodes)
+
     def _other(self, subject: int) -> int:
         """Another process, mostly of another group."""
         others = [node for node in range(self.nodes) if node != subject]
@@ -243,8 +265,10 @@ class Storm:
         """When there is much to say, who is struck then, and how much is said."""
         s, rng = self.settings, self.rng
         found: list[tuple[float, int, int]] = []
-        for begins, ends, subject in self._absences(faults) if faults else ():
-            found.append((ends, subject, rng.choice(AT_ENDS)))
+        for fault, absence in zip(faults, self._absences(faults) if faults else (), strict=True):
+            begins, ends, subject = absence
+            moment = ends if "for_ms" in fault else rng.choice([begins, ends])
+            found.append((moment, subject, rng.choice(AT_ENDS)))
             if rng.random() < 0.6:
                 lasts = [rng.uniform(0, ends - begins)] * 2
                 later = rng.choice([0.0, s.patience_ms, s.grace_ms, *lasts])
@@ -283,6 +307,15 @@ class Storm:
         for node in rng.sample(others, rng.choice([1, 2])):
             drawn.append(self._lasting({"kind": "leave", "node": node}, drawn))
             if rng.random() < 0.2:
+                del drawn[-1]["for_ms"]
+        return drawn
+
+    def _part(self) -> list[Table]:
+        """One or two leave, mostly for good, while much is on its way through them."""
+        rng, drawn = self.rng, list[Table]()
+        for node in self.victims[: rng.choice([1, 1, 2])]:
+            drawn.append(self._lasting({"kind": "leave", "node": node}, drawn))
+            if rng.random() < 0.7:
                 del drawn[-1]["for_ms"]
         return drawn
 
