@@ -13,13 +13,13 @@ from itertools import cycle, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from scripts.searches import bar
 from testbed.grade.course import Course, grade_class
 from testbed.grade.lab import TEACHER, Lab
 from testbed.grade.output import write_all
 from testbed.grade.result import Grade
 from testbed.grade.submission import read_all
 from testbed.grade.tables import remark, to_csv
-from testbed.progress import silent
 
 SECRET = "of no course"
 BAD = {
@@ -74,7 +74,10 @@ def main() -> int:
         for attempt in ("first", "second"):
             course = Course(lab, SECRET, Path(directory) / attempt)
             began_s, load = time.monotonic(), os.getloadavg()[0]
-            grades = grade_class(course, handed_in, options.jobs, silent)
+            with bar(f"the {attempt} time", "submissions", len(handed_in)) as tell:
+                grades = grade_class(
+                    course, handed_in, options.jobs, lambda _, done, of: tell(done)
+                )
             write_all(course, grades)
             took_s = time.monotonic() - began_s
             used = os.times()
