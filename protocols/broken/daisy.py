@@ -176,7 +176,9 @@ class Trusting(Daisy):
 
 
 class _Reassured(Group):
-    outsiders_say: ClassVar[tuple[type[Message], ...]] = (Expelled,)
+    @override
+    def is_outsiders(self, message: Message, sender: int) -> bool:
+        return isinstance(message, Expelled)
 
 
 class Reassured(Daisy):

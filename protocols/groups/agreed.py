@@ -10,12 +10,15 @@ from __future__ import annotations
 import struct
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..wire import MessageId, WireError
 from .flush import Part
 from .messages import Cast
 from .view import Member, View, ViewId
+
+if TYPE_CHECKING:
+    from .succession import Joiner
 
 PART_BYTES = 1200  # so that a part fits an Ethernet frame
 _WORD = struct.Struct("!I")
@@ -203,6 +206,7 @@ class Proposal:
     target: tuple[Member, ...]
     asked: frozenset[int]
     joins: bool
+    joiners: Mapping[int, Joiner] = field(default_factory=dict)  # as they have asked
     since: int = 0
     states: dict[int, Flushed] = field(default_factory=dict)
 

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import ClassVar
 
 from ..base import Count, Deliver, Discard, Effects, Hold, Note, Send
 from ..wire import Message, MessageId
@@ -41,9 +40,6 @@ from .view_change import ViewChange
 
 class Group:
     """One process's part in one group; ``view`` is None before it has been a member."""
-
-    # what is said by those who are not in the view, or not any more: no sign of a member's life
-    outsiders_say: ClassVar[tuple[type[Message], ...]] = (Expelled, Join)
 
     def __init__(
         self,
@@ -210,17 +206,22 @@ class Group:
     def receive(self, message: Message, sender: int, now: int) -> Effects:
         """Handle a message of a member or a joiner."""
         if not isinstance(message, Passed):
-            if not isinstance(message, self.outsiders_say):
+            if not self.is_outsiders(message, sender):
                 self.detector.hear(sender, now)
             yield from bypassing(self, self._receive(message, sender, now), now)
         elif message.to != self.me.process:
             if self.view is not None and message.to in self.view.processes:
                 yield Send((message.to,), message)
         else:
-            if not isinstance(message.inner, (Cast, *self.outsiders_say)):
-                self.detector.hear(message.sender, now, by_way_of=sender, unheard=message.unheard)
-            inner = replace(message.inner, group=self.number)
-            yield from bypassing(self, self._receive(inner, message.sender, now), now)
+            inner, of = message.inner, message.sender
+            if not (isinstance(inner, Cast) or self.is_outsiders(inner, of)):
+                self.detector.hear(of, now, by_way_of=sender, unheard=message.unheard)
+            inner = replace(inner, group=self.number)
+            yield from bypassing(self, self._receive(inner, of, now), now)
+
+    def is_outsiders(self, message: Message, sender: int) -> bool:
+        """Whether it is of one that is not in the view, or not any more: no sign of a member's life."""
+        return isinstance(message, Expelled | Join) or self.succession.is_outside(sender)
 
     def _receive(self, message: Message, sender: int, now: int) -> Effects:
         if self.out and not isinstance(message, Missing | Fetch):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -55,6 +55,10 @@ class Succession:
     def is_recent(self, leave: Leave, view: View) -> bool:
         """Whether a member of a view has not come back since it wanted to leave."""
         return all(m.backing <= leave.backing for m in view.members if m.process == leave.source)
+
+    def is_outside(self, process: int) -> bool:
+        """Whether a process wants to be admitted, and so is no member, or not any more."""
+        return process in self.joiners and self.joiners[process].how != INSIDE
 
     def leaders(self, alive: list[Member], now: int) -> list[Member]:
         """Those of these members whom no joiner replaces, if there are any."""
@@ -162,6 +166,10 @@ class Succession:
         ]
         wanting = [j for j in wanting if j not in self.view.members]
         return [j for j in wanting if not any(other.replaces(j) for other in wanting)]
+
+    def recall(self, joiners: Mapping[int, Joiner]) -> None:
+        """Remember who was asked to take part in a view; meanwhile some may have stood still."""
+        self.joiners = {**joiners, **self.joiners}
 
     def _forget_wishes(self, now: int) -> None:
         """Forget who has not asked again for a while: it does not wait for an answer any more."""

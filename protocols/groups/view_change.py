@@ -58,7 +58,7 @@ class ViewChange:
         self.weak_until = self.behind_until = 0
         self.short_since: int | None = None  # when too few were left to go on
         self.invited = frozenset(() if view is None else view.processes)
-        # who was known before weak views, and in all of them
+        # who was known when nobody could be in another view, and ever since
         self.agreed = frozenset(() if view is None else view.roster)
         self.parts: dict[int, tuple[Part, ...]] = {}  # the last Flushed and Install that were sent
         self.assembly, self.fetching, self.pace = Assembly(), Fetching(), Pace()
@@ -108,7 +108,8 @@ class ViewChange:
             proposal = None  # some are alive, but have promised another view of that number
         if proposal is None or (proposal.target, proposal.asked) != (target, asked):
             joins = any(m.process not in self.view.processes for m in target)
-            proposal = self.proposal = Proposal(self.promised, target, asked, joins, now)
+            joiners = group.succession.joiners.copy()
+            proposal = self.proposal = Proposal(self.promised, target, asked, joins, joiners, now)
             grows = 1 if self._weakens(proposal, now) else STRONG
             self.promised = proposal.id = ViewId(self.promised.number + grows, group.me.process)
             self.pending = None
@@ -129,6 +130,7 @@ class ViewChange:
         group, proposal = self.group, self.proposal
         if proposal is None or proposal.waiting():
             return
+        group.succession.recall(proposal.joiners)
         states = proposal.states
         newest = max(s.view for p, s in states.items() if p in group.detector.heard)
         if newest > self.view.id:  # others are in a newer view, and will say so
@@ -376,8 +378,8 @@ class ViewChange:
 
     def enter(self, view: View, now: int) -> Effects:
         """Start again in a new view."""
-        weakens = self.group.view is not None and view.weak
-        self.agreed = self.agreed & view.roster if weakens else view.roster
+        forked = self.group.view is not None and (view.weak or view.absent)
+        self.agreed = self.agreed & view.roster if forked else view.roster
         self.group.view, self.promised = view, view.id
         if not view.weak:
             self.weak_until = 0

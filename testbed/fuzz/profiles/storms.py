@@ -85,13 +85,13 @@ def shaped(drawn: Table, shape: str, nodes: int, rng: random.Random) -> Table:
 
 
 def noise(settings: Any, diameter: int, rng: random.Random) -> list[Table]:
-    """In some storms packets are lost, or late by up to a heartbeat: what takes long meets more."""
+    """In some storms packets are lost, or by up to a heartbeat late: what takes long meets more."""
     drawn: list[Table] = []
     if rng.random() < 0.25:
         rate = rounded(rng.uniform(0.2, 0.9) * LOSS_MOST / diameter)
         drawn.append({"kind": "loss", "rate": rate})
     if rng.random() < 0.35:
-        late = rounded(rng.uniform(0.3, 1) * settings.heartbeat_ms)
+        late = rounded(rng.uniform(0.3, 1) * settings.heartbeat_ms / diameter)
         drawn.append({"kind": "reordering", "rate": rng.choice(LATE), "late_ms": late})
     return drawn
 
