@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import cache
 from multiprocessing.connection import wait
 from multiprocessing.context import ForkProcess
 from pathlib import Path
@@ -89,8 +90,13 @@ class Course:
         return Grade(submission.student, submission.sha256, results, complete)
 
 
+@cache
 def code_of_testbed() -> str:
-    """A hash of the testbed's own code: another version may judge otherwise."""
+    """A hash of the testbed's own code: another version may judge otherwise.
+
+    It is that of the beginning: a class that is graded while somebody edits the code is graded by what
+    was loaded.
+    """
     digest, top = hashlib.sha256(), Path(testbed.__file__).parent
     for directory, below, files in os.walk(top, followlinks=True):
         below.sort()
@@ -108,6 +114,7 @@ def grade_class(
     resume: bool = False,
 ) -> list[Grade]:
     """Grade all submissions; grades are in the order of the students, whoever came first."""
+    code_of_testbed()  # once, for all graders
     if not resume:
         for submission in submissions:
             course.file(submission.student).unlink(missing_ok=True)

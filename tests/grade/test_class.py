@@ -3,6 +3,7 @@
 import csv
 import json
 import zipfile
+from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -10,7 +11,7 @@ import pytest
 
 from testbed.cli import main
 from testbed.grade import Lab
-from testbed.grade.course import Course, grade_class
+from testbed.grade.course import Course, code_of_testbed, grade_class
 from testbed.grade.output import write_all
 from testbed.grade.result import Result, half_and_half
 from testbed.grade.seeds import hidden_seeds
@@ -56,6 +57,23 @@ def handed_in(tmp_path: Path) -> list[Path]:
     (top / "dan").mkdir()
     (top / "=cmd().py").write_text(causal())
     return sorted(top.iterdir())
+
+
+def test_a_class_is_graded_by_the_code_of_the_beginning(
+    cheap: Lab, handed_in: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though somebody edits it meanwhile."""
+    code = tmp_path / "code.py"
+    code.write_text("old")
+    monkeypatch.setattr("testbed.__file__", str(code))
+    monkeypatch.setattr("testbed.grade.course.code_of_testbed", cache(code_of_testbed.__wrapped__))
+    submissions = read_all(handed_in, cheap)
+
+    def edit(_: str, done: int, __: int) -> None:
+        code.write_text(f"new {done}")
+
+    grades = grade_class(Course(cheap, "secret", tmp_path / "out"), submissions, 1, edit)
+    assert [grade.student for grade in grades if not grade.complete] == []
 
 
 def test_tables_are_equal_to_the_byte(cheap: Lab, handed_in: list[Path], tmp_path: Path) -> None:
