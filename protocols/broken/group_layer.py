@@ -1,0 +1,220 @@
+"""Daisies with one mistake each in the group layer, all of which were made once.
+
+A mistake is made by one part of the layer, which takes the place of the right one. Some show only if
+much meets, as those in ``daisy``.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import ClassVar
+
+from typing_extensions import override
+
+from ..daisy import Daisy
+from ..groups.agreed import Flushed, Proposal
+from ..groups.detector import Detector
+from ..groups.group import Group
+from ..groups.messages import Cast, Expelled, Leave, Report
+from ..groups.reporting import Reporting
+from ..groups.stability import Stability
+from ..groups.succession import Succession
+from ..groups.view import Member, View
+from ..groups.view_change import ViewChange
+from ..wire import Message
+
+
+class _Idle(Group):
+    @property
+    @override
+    def open(self) -> bool:
+        return not self.leaving and super().open
+
+
+class Idle(Daisy):
+    """Broadcasts nothing more in a local group that it wants to leave.
+
+    Broken rule: until a server has left, it relays what comes from above.
+    """
+
+    name: ClassVar[str] = "broken-idle"
+
+    @override
+    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
+        group = super()._group(level, me, view, now)
+        group.__class__ = _Idle
+        return group
+
+
+class _Trusting(Detector):
+    @override
+    def _silent(self, member: Member, since: int, now: int) -> bool:
+        return self.heard[member.process] > self.since and super()._silent(member, since, now)
+
+
+class Trusting(Daisy):
+    """Suspects only those that it has heard in the view.
+
+    Broken rule: who has said nothing at all for ``patience`` is suspected too.
+    """
+
+    name: ClassVar[str] = "broken-trusting"
+
+    @override
+    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
+        group = super()._group(level, me, view, now)
+        group.detector.__class__ = _Trusting
+        return group
+
+
+class _Reassured(Group):
+    @override
+    def is_outsiders(self, message: Message, sender: int) -> bool:
+        return isinstance(message, Expelled)
+
+
+class Reassured(Daisy):
+    """Does not suspect a member that asks to be admitted.
+
+    Broken rule: who asks is in the view no longer, and does not lead it. The member that would lead
+    instead may have crashed, and nobody notices.
+    """
+
+    name: ClassVar[str] = "broken-reassured"
+
+    @override
+    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
+        group = super()._group(level, me, view, now)
+        group.__class__ = _Reassured
+        return group
+
+
+class _Outdated(Group):
+    @override
+    def flushed(self, joins: bool) -> Flushed:
+        return super().flushed(joins)._replace(member=())
+
+
+class Outdated(Daisy):
+    """Enters views of servers that are without somebody who left, and has come back since.
+
+    Broken rule: a view says for whom its members answer as they enter it, not as they asked for it.
+    Answers to what was sent meanwhile are not for the one that has come back.
+    """
+
+    name: ClassVar[str] = "broken-outdated"
+
+    @override
+    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
+        group = super()._group(level, me, view, now)
+        group.__class__ = _Outdated
+        return group
+
+
+class _Forsaking(ViewChange):
+    @override
+    def _due(self, proposal: Proposal, now: int) -> list[Cast] | None:
+        states = {process: s._replace(absent=()) for process, s in proposal.states.items()}
+        return super()._due(replace(proposal, states=states), now)
+
+
+class Forsaking(Daisy):
+    """Merges groups without what is on its way to those who are absent.
+
+    Broken rule: who comes from another group brings along those who were absent there. What is only
+    for them has been sent in the group above, and to nobody of the group that they now belong to.
+    """
+
+    name: ClassVar[str] = "broken-forsaking"
+
+    @override
+    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
+        group = super()._group(level, me, view, now)
+        group.change.__class__ = _Forsaking
+        return group
+
+
+class _Unforgiving(Succession):
+    @override
+    def is_recent(self, leave: Leave, view: View) -> bool:
+        return True
+
+
+class Unforgiving(Daisy):
+    """Lets a member go that once wanted to leave, and has come back since.
+
+    Broken rule: a wish counts for the membership that it was said in. Somebody who stood still may
+    pass it on much later, and what is sent then is not kept for the member.
+    """
+
+    name: ClassVar[str] = "broken-unforgiving"
+
+    @override
+    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
+        group = super()._group(level, me, view, now)
+        group.succession.__class__ = _Unforgiving
+        return group
+
+
+class _Discarding(Stability):
+    @override
+    def all(self) -> list[Cast]:
+        return [*self.history.values()]
+
+
+class Discarding(Daisy):
+    """Starts a group again without what it has kept for those who were away.
+
+    Broken rule: they are below other groups then, and it may be the only one that can relay it there.
+    """
+
+    name: ClassVar[str] = "broken-discarding"
+
+    @override
+    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
+        group = super()._group(level, me, view, now)
+        group.kept.__class__ = _Discarding
+        return group
+
+
+class _Dismissive(Succession):
+    @override
+    def admitted_elsewhere(self, states: Iterable[Flushed]) -> Iterator[Member]:
+        return iter(())
+
+
+class Dismissive(Daisy):
+    """Does not care who was admitted to a view that does not prevail.
+
+    Broken rule: others who come from that view may answer what such a process has sent, and it is
+    owed the answers, even if they are back before it.
+    """
+
+    name: ClassVar[str] = "broken-dismissive"
+
+    @override
+    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
+        group = super()._group(level, me, view, now)
+        group.succession.__class__ = _Dismissive
+        return group
+
+
+class _Deaf(Reporting):
+    @override
+    def refuses(self, report: Report, sender: int) -> bool:
+        return False
+
+
+class Deaf(Daisy):
+    """Waits for a member to enter a view that it cannot accept.
+
+    Broken rule: who has promised to accept only a greater view, while the coordinator stood still,
+    must be asked for a greater one. Else both wait for ever, and so does who was split off.
+    """
+
+    name: ClassVar[str] = "broken-deaf"
+
+    @override
+    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
+        group = super()._group(level, me, view, now)
+        group.reporting.__class__ = _Deaf
+        return group
