@@ -141,12 +141,13 @@ def test_another_system_is_told_what_to_do(setup: Setup) -> None:
 
 
 def test_an_interrupt_of_the_kernels_build_ends_it(setup: Setup, tmp_path: Path) -> None:
-    """The build ends by itself then, after which a shell would go on."""
-    kernel = "[[ $* != --check ]] || exit 1; trap 'exit 130' INT; kill -INT 0"
+    """The build ends by itself then, after which a shell would go on; what it leaves is removed."""
+    kernel = "[[ $* != --check ]] || exit 1; trap 'exit 130' INT; mktemp; kill -INT 0"
     stub(tmp_path / "scripts" / "kernel", kernel)
     done = setup(dpkg_query=installed(TRIXIE))
     assert "building the kernel" in done.stderr
     assert (done.returncode, "done" in done.stderr) == (130, False)
+    assert [*tmp_path.glob("tmp.*")] == []
 
 
 def test_without_root_the_command_is_told(setup: Setup) -> None:

@@ -85,7 +85,7 @@ def shaped(drawn: Table, shape: str, nodes: int, rng: random.Random) -> Table:
 
 
 def noise(settings: Any, diameter: int, rng: random.Random) -> list[Table]:
-    """In some storms packets are lost, or by up to a heartbeat late: what takes long meets more."""
+    """In some storms packets are lost, or late, by a heartbeat at most: what takes long meets more."""
     drawn: list[Table] = []
     if rng.random() < 0.25:
         rate = rounded(rng.uniform(0.2, 0.9) * LOSS_MOST / diameter)
