@@ -56,7 +56,7 @@ class Overlay(Protocol):
 
     def onward(self, message: Message, sender: int) -> tuple[int, ...]:
         """The neighbours that a message is forwarded to."""
-        return tuple(peer for peer in self.neighbours if peer != sender)
+        return tuple([peer for peer in self.neighbours if peer != sender])
 
     @override
     def peers(self) -> tuple[int, ...]:

@@ -2,7 +2,6 @@
 would be control information that costs nothing.
 """
 
-from collections import Counter
 from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any
@@ -23,7 +22,7 @@ class EncodingCheck:
             process = process.inner
         self._protocol = process
         self._codec = process.codec(0, process.place.processes)
-        self._met: Counter[type[Message]] = Counter()
+        self._met: dict[type[Message], int] = {}
 
     def sample(self, message: Message) -> None:
         """Check the first, second, fourth, eighth message of each class, and so on."""
@@ -33,8 +32,9 @@ class EncodingCheck:
             message = message.message
         if not isinstance(message, Message):
             return  # what it is will be told when it is to be cut into packets
-        self._met[type(message)] += 1
-        if (count := self._met[type(message)]) & (count - 1) == 0:
+        kind = type(message)
+        count = self._met[kind] = self._met.get(kind, 0) + 1
+        if count & (count - 1) == 0:
             self.check(message)
 
     def check(self, message: Message) -> None:

@@ -13,11 +13,14 @@ A link in an unusual condition loses packets before they enter its queue, takes 
 them in late, after others that came later. One that goes down loses all that it holds.
 """
 
+from __future__ import annotations
+
 import gc
 import random
 from collections.abc import Callable
 from functools import partial
 from heapq import heappop, heappush
+from typing import TYPE_CHECKING
 
 from testbed.engines.simulate.heap import MASK
 from testbed.faults import Condition
@@ -31,6 +34,8 @@ if not COMPILED:
     from testbed.engines.simulate.heap import Heap
 else:  # which the compiler is told
     from testbed.engines.simulate.packed_heap import Heap  # type: ignore[assignment]
+if TYPE_CHECKING:
+    from mypy_extensions import i64  # to the compiler a machine integer, to Python any other
 
 
 class Packet:
@@ -43,7 +48,7 @@ class Packet:
     ) -> None:
         self.message = message
         self.sender = sender
-        self.size = size
+        self.size: i64 = size
         self.fragment = fragment
         self.fragments = fragments
         self.copy = copy
@@ -88,28 +93,31 @@ class Link:
         self.number = number
         self.tail = tail
         self.head = head
-        self.delay = delay
+        self.delay: i64 = delay
         self.bps = self.nominal_bps = bps  # 0: bytes take no time
         self.limit = limit  # packets that may wait; 0 is no limit
         self.loss = loss
         self.condition: Condition | None = None  # if there is anything unusual
         if loss:
             self.condition = Condition(loss=loss)
-        self.free_at = 0
-        self.size = self.transmission = 0  # of the last packet, in bytes and nanoseconds
+        self.free_at: i64 = 0
+        self.size: i64 = 0  # of the last packet, in bytes
+        self.transmission: i64 = 0  # and in nanoseconds
         self.first: Flight | None = None
         self.last: Flight | None = None
         self.starting: Flight | None = None  # the first that waits, or that has started since
-        self.waiting = self.waiting_bytes = 0  # packets from that one on
-        self.longest = self.longest_bytes = 0
-        self.packets = 0
+        self.waiting: i64 = 0  # packets from that one on
+        self.waiting_bytes: i64 = 0
+        self.longest: i64 = 0
+        self.longest_bytes: i64 = 0
+        self.packets: i64 = 0
         self.time = 0  # packets × nanoseconds that they spent waiting and on the link
         self.byte_time = 0
         self.dropped = 0
         self.lost = 0
         self.duplicated = 0
 
-    def queue(self, now: int) -> int:
+    def queue(self, now: i64) -> i64:
         """How many packets wait for their turn."""
         flight = self.starting
         while flight is not None and flight.start <= now:
@@ -119,7 +127,7 @@ class Link:
         self.starting = flight
         return self.waiting
 
-    def wait(self, flight: "Flight", now: int) -> None:
+    def wait(self, flight: Flight, now: i64) -> None:
         """A packet that is on the link waits for its turn."""
         if self.starting is None:
             self.starting = flight
@@ -129,7 +137,7 @@ class Link:
             self.longest = max(self.longest, self.queue(now))
             self.longest_bytes = max(self.longest_bytes, self.waiting_bytes)
 
-    def transmission_of(self, size: int) -> int:
+    def transmission_of(self, size: i64) -> i64:
         """The nanoseconds that a packet of this size takes, remembered for the next one."""
         self.size = size
         self.transmission = size * 8 * NS_PER_S // self.bps if self.bps else 0
@@ -162,7 +170,7 @@ class Hop:
 
     __slots__ = ("further", "link", "next", "receivers", "receives", "to")
 
-    def __init__(self, link: Link, onward: tuple["Hop", ...], receives: bool, to: int = -1) -> None:
+    def __init__(self, link: Link, onward: tuple[Hop, ...], receives: bool, to: int = -1) -> None:
         self.link = link
         self.next: Hop | None = onward[0] if onward else None
         self.further = onward[1:]  # where a tree has branches
@@ -179,8 +187,8 @@ class Flight:
     def __init__(self, hop: Hop, packet: Packet) -> None:
         self.hop = hop
         self.packet = packet
-        self.start = 0
-        self.arrival = 0
+        self.start: i64 = 0
+        self.arrival: i64 = 0
         self.behind: Flight | None = None
 
 
@@ -212,7 +220,7 @@ class Scheduler:
 
     def __init__(self, links: list[Link], destination: Destination, rng: random.Random) -> None:
         self.now = 0
-        self.wire_bytes = 0
+        self.wire_bytes: i64 = 0
         self.record: Recorder | None = None
         self.tick: Callable[[], None] = lambda: None
         self._destination = destination
@@ -238,7 +246,7 @@ class Scheduler:
             self._heap.remove(link.first.arrival, link.number)
         link.clear()
 
-    def transmit(self, flight: Flight, now: int, admitted: bool = False) -> None:
+    def transmit(self, flight: Flight, now: i64, admitted: bool = False) -> None:
         """Queue a packet on the link of its hop, if the link's condition admits it."""
         hop, packet = flight.hop, flight.packet
         link = hop.link
@@ -258,8 +266,9 @@ class Scheduler:
         arrival = end + link.delay
         link.packets += 1
         self.wire_bytes += size
-        link.time += arrival - now
-        link.byte_time += size * (arrival - now)
+        lasts: int = arrival - now  # of any size, as what is added up
+        link.time += lasts
+        link.byte_time += size * lasts
         flight.start, flight.arrival, flight.behind = start, arrival, None
         last, link.last = link.last, flight
         if last is None:

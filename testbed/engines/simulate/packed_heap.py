@@ -12,7 +12,7 @@ class Heap:
         self._numbers = vec[i64]()
         self._size: i64 = 0
 
-    def first(self) -> int:
+    def first(self) -> i64:
         """The number that is due first; -1 if none is."""
         return self._numbers[0] if self._size else -1
 
@@ -47,12 +47,13 @@ class Heap:
         self._size -= 1
         last = self._size
         if at < last:
-            time, number = self._times[last], self._numbers[last]
-            self._sink(at, time, number)
-            self._rise(at, self._times[at], self._numbers[at])
+            self._sink(at, self._times[last], self._numbers[last])
 
     def _sink(self, at: i64, time: i64, number: i64) -> None:
-        """Put a pair at a place or below it."""
+        """Put a pair where a place is free: move that down as far as it goes, then let the pair rise.
+
+        The next packet of a link arrives later than what is on most others, so it rises little.
+        """
         times, numbers, size = self._times, self._numbers, self._size
         child: i64 = 2 * at + 1
         while child < size:
@@ -62,14 +63,11 @@ class Heap:
                 or (times[other] == times[child] and numbers[other] < numbers[child])
             ):
                 child = other
-            if time < times[child] or (time == times[child] and number <= numbers[child]):
-                break
             times[at] = times[child]
             numbers[at] = numbers[child]
             at = child
             child = 2 * at + 1
-        times[at] = time
-        numbers[at] = number
+        self._rise(at, time, number)
 
     def _rise(self, at: i64, time: i64, number: i64) -> None:
         """Put a pair at a place or above it."""
