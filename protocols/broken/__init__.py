@@ -34,9 +34,12 @@ from .group_layer import (
     Deaf,
     Discarding,
     Dismissive,
+    Eager,
     Forsaking,
+    Generous,
     Idle,
     Outdated,
+    Presuming,
     Reassured,
     Trusting,
     Unforgiving,
@@ -108,6 +111,9 @@ BROKEN: dict[str, type[Protocol]] = {
         Forsaking,
         Unforgiving,
         Discarding,
+        Generous,
+        Presuming,
+        Eager,
     )
 }
 

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from typing_extensions import override
 
+from ..base import Effects
 from ..daisy import Daisy
 from ..groups.agreed import Flushed, Proposal
 from ..groups.detector import Detector
@@ -217,4 +218,70 @@ class Deaf(Daisy):
     def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
         group = super()._group(level, me, view, now)
         group.reporting.__class__ = _Deaf
+        return group
+
+
+class _Generous(Group):
+    @override
+    def brings_somebody(self) -> bool:
+        return self.seeking
+
+
+class Generous(Daisy):
+    """Gives those who come what was stable before, and is kept for others who are away.
+
+    Broken rule: what was sent before a process was known in a group of servers is not for it, also if
+    it has come to a member's group below and nobody joins the group of servers itself.
+    """
+
+    name: ClassVar[str] = "broken-generous"
+
+    @override
+    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
+        group = super()._group(level, me, view, now)
+        group.__class__ = _Generous
+        return group
+
+
+class _Presuming(Succession):
+    @override
+    def stayed(self, known: frozenset[int]) -> frozenset[int]:
+        return known
+
+
+class Presuming(Daisy):
+    """Takes one that left and soon came back, to a view that does not prevail, for one that stayed.
+
+    Broken rule: those who come from that view say whom the others may not know. It may be without who
+    has left, to whom answers to its messages are then not sent.
+    """
+
+    name: ClassVar[str] = "broken-presuming"
+
+    @override
+    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
+        group = super()._group(level, me, view, now)
+        group.succession.__class__ = _Presuming
+        return group
+
+
+class _Eager(ViewChange):
+    @override
+    def hear(self, number: int, now: int) -> Effects:
+        yield from super().hear(number, max(now, self.behind_until))
+
+
+class Eager(Daisy):
+    """Heeds those who wait for a greater view while it should enter a newer one.
+
+    Broken rule: a coordinator that has missed a view gets that first. Else it proposes greater and
+    greater ones, none of which can follow a view that it does not know.
+    """
+
+    name: ClassVar[str] = "broken-eager"
+
+    @override
+    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
+        group = super()._group(level, me, view, now)
+        group.change.__class__ = _Eager
         return group

@@ -326,8 +326,8 @@ class Group:
         return self.machine.go(event, group=self.number)
 
     def flushed(self, joins: bool) -> Flushed:
-        """What the next view needs of this process; all it keeps, if it or somebody else joins."""
-        archive = self.kept.archive.values() if joins or self.seeking else ()
+        """What the next view needs of this process; all it keeps, if somebody joins."""
+        archive = self.kept.archive.values() if joins or self.brings_somebody() else ()
         casts = (*archive, *self.history.values())
         if self.casting is None or self.view is None:
             return Flushed(ViewId(), tuple(map(Label.of, casts)), absent=self.admission.brought)
@@ -337,6 +337,10 @@ class Group:
         others = (*self.view.members, *self.view.absent)
         rest = (m._replace(roster=m.roster - self.change.agreed) for m in others)
         return flushed._replace(absent=tuple(m for m in rest if m.roster))
+
+    def brings_somebody(self) -> bool:
+        """Whether this process joins, or answers for others than the view knows of."""
+        return self.seeking or not (self.view is None or self.me.roster <= self.view.roster)
 
     def begin(self, casts: Sequence[Cast], seen: Iterable[MessageId], now: int) -> Effects:
         """Begin a view: deliver what was carried over, then go on."""

@@ -89,21 +89,20 @@ class Reporting:
         if group.view is None or group.seeking:
             return
         if report.view > group.view.id:
-            yield from self.say_view(sender)  # the answer is the newer view,
-            if now >= group.change.behind_until:  # or to a proposal that is great enough
-                yield from group.change.hear(report.promised)
+            yield from self.say_view(sender)  # the answer is the newer view, or a great enough one
+            yield from group.change.hear(report.promised, now)
             return
         if report.view < group.view.id:
             proposal = group.change.proposal
             joins = proposal is not None and sender in proposal.waiting()
             if joins or self.refuses(report, sender):
-                yield from group.change.hear(report.promised)
+                yield from group.change.hear(report.promised, now)
             yield from group.admission.correct(sender, now)
             return
         if sender == group.view.server:
             self.learn_above(report.above, now)
             group.detector.learn_outside(report.outside, now)
-        yield from group.change.hear(report.promised)
+        yield from group.change.hear(report.promised, now)
         casting = group.casting
         if casting is None or not group.is_current(report.view, sender):
             return

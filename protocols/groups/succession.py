@@ -76,6 +76,10 @@ class Succession:
         """The processes that leave for good."""
         return frozenset().union(*(leave.roster for leave in self.leavers.values()))
 
+    def stayed(self, known: frozenset[int]) -> frozenset[int]:
+        """Those of these who did not leave; who did may be back already, as somebody new."""
+        return known - self.left()
+
     def replaced(self, target: Sequence[Member]) -> set[int]:
         """The members whose place others take."""
         return {m.process for m in self.view.members if any(t.replaces(m) for t in target)}

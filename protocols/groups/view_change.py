@@ -91,9 +91,9 @@ class ViewChange:
         if self.group.state == PROPOSING:
             yield self.group.go(event)
 
-    def hear(self, number: int) -> Effects:
-        """Learn that a member waits for a view of this number."""
-        if number > self.promised.number:
+    def hear(self, number: int, now: int) -> Effects:
+        """Learn that a member waits for a view of this number; who is behind enters a newer one."""
+        if number > self.promised.number and now >= self.behind_until:
             self.promised = ViewId(number)
             yield from self._defer("hear")
             if not self.group.frozen:
@@ -379,8 +379,9 @@ class ViewChange:
     def enter(self, view: View, now: int) -> Effects:
         """Start again in a new view."""
         forked = self.group.view is not None and (view.weak or view.absent)
-        self.agreed = self.agreed & view.roster if forked else view.roster
-        self.group.view, self.promised = view, view.id
+        stayed = self.group.succession.stayed(self.agreed)
+        self.agreed = stayed & view.roster if forked else view.roster
+        self.group.view, self.promised, self.behind_until = view, view.id, 0
         if not view.weak:
             self.weak_until = 0
         elif now >= self.weak_until:

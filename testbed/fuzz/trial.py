@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from typing_extensions import override
@@ -158,7 +159,9 @@ def _lacks(simulation: Simulation, events: Mapping[int, list[Event]]) -> bool:
     """Whether a member has not sent, or not delivered, something that it might yet."""
     here = {n for n in range(len(simulation.nodes)) if _is_member(events[n])}
     sent = {(e.source, e.seq): e.to for log in events.values() for e in log if e.event == "send"}
-    got = Counter((e.source, e.seq) for n in here for e in events[n] if e.event == "deliver")
+    # each process once: one that has restarted may deliver a message again
+    theirs = ({(e.source, e.seq) for e in events[n] if e.event == "deliver"} for n in here)
+    got = Counter(chain.from_iterable(theirs))
     return any(simulation.nodes[n].backlog for n in here) or any(
         got[name] < len(here if to is None else here.intersection(to)) for name, to in sent.items()
     )

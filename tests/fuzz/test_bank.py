@@ -105,6 +105,9 @@ EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {
     "broken-forsaking": ("gap", mended("daisy-merged-without-the-absent")),
     "broken-unforgiving": ("gap", mended("daisy-old-wish")),
     "broken-discarding": ("gap", mended("daisy-started-again")),
+    "broken-generous": ("order", mended("daisy-kept-for-others")),
+    "broken-presuming": ("gap", mended("daisy-left-and-back-elsewhere")),
+    "broken-eager": ("unrepaired", mended("daisy-behind-for-ever")),
     "broken-halting": ("loss", mended("daisy-waits-in-vain")),
     "broken-absentminded": (
         "order",
