@@ -245,6 +245,27 @@ def test_what_once_went_wrong_with_members_does_not(document: dict[str, Any]) ->
     assert (trial.wrong, trial.sentence) == (None, "")
 
 
+@pytest.mark.parametrize(
+    ("late", "allowed"),
+    [
+        ([{"rate": 0.5, "late_ms": 4.0}], True),
+        ([{"rate": 0.5, "late_ms": 9.0}], False),
+        ([{"rate": 0.5, "late_ms": 4.0}, {"rate": 0.1, "late_ms": 4.0}], False),
+        ([{"rate": 0.5, "late_ms": 9.0, "link": [0, 1]}], True),
+        ([{"rate": 1.0, "late_ms": 4.0}], True),
+    ],
+)
+def test_packets_are_late_by_a_heartbeat_at_most_on_the_whole_way(
+    late: list[dict[str, Any]], allowed: bool
+) -> None:
+    faults = [{"kind": "reordering", **fault} for fault in late]
+    document = daisies([{"node": 0, "at_ms": 0.0}], faults, group_size=3)
+    document["topology"] = {"model": "line", "nodes": 6}
+    document["protocol"] |= {"patience_ms": 115.0, "grace_ms": 230.0}
+    document["workload"]["settle_ms"] = 1500.0
+    assert (attempt(document) is not None) == allowed
+
+
 def test_members_that_are_never_admitted_again_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     protocol: Any = PROTOCOLS["daisy"]
     monkeypatch.setattr(protocol, "_return", lambda self, now: None)

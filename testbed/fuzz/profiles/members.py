@@ -14,7 +14,8 @@ The daisy has limits, which all trials respect (``promised``):
 - Relaying is ``safe``, or nobody crashes, leaves or is cut off. Where not all members of a group get a
   message, fewer may be gone: one, or at most ``resilience``; then nobody is cut off as well, nor
   anybody for ``grace_ms`` or longer. Except for short periods, packets are delayed or lost so seldom
-  that views last; and ``patience_ms`` is longer than a round trip, over all links that are late.
+  that views last: where some packets are late and others are not, by at most a heartbeat on the whole
+  way. And ``patience_ms`` is longer than a round trip, over all links on which everything is late.
 - A process that was cut off for longer than ``grace_ms`` and is gone before it is back leaves a gap. So
   where anybody crashes or leaves, all periods in which processes are cut off are shorter than that,
   taken together. So they are where levels grow: two parts that both split groups may not meet again.
@@ -31,6 +32,7 @@ The daisy has limits, which all trials respect (``promised``):
 """
 
 import random
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import networkx as nx
@@ -204,7 +206,10 @@ class MembersProfile(Profile):
         diameter = nx.diameter(network.graph)
         if s.patience_ms < _least_patience_ms(network, s.heartbeat_ms) + 2 * _late_ms(scenario):
             return False
-        if experiment.workload.settle_ms < self.repair_ms(s):
+        if (
+            experiment.workload.settle_ms < self.repair_ms(s)
+            or _jitter_ms(scenario) > s.heartbeat_ms
+        ):
             return False
         if any(f.per_s is not None or not _bearable(f, s.heartbeat_ms, diameter) for f in drawn):
             return False
@@ -330,12 +335,21 @@ def _bearable(fault: Fault, heartbeat_ms: float, diameter: int) -> bool:
 
 def _late_ms(scenario: Scenario) -> float:
     """How late a packet may be that nothing overtakes: all are late, or the channel keeps order."""
+    keeps_order = scenario.experiment.channel is not None
+    return sum(ms for fault, ms in _lateness(scenario) if fault.rate == 1 or keeps_order)
+
+
+def _jitter_ms(scenario: Scenario) -> float:
+    """How much later than another a packet may be that takes the same way."""
+    return sum(ms for fault, ms in _lateness(scenario) if fault.rate < 1)
+
+
+def _lateness(scenario: Scenario) -> Iterator[tuple[Reordering, float]]:
+    """The faults that make packets late, and by how much on the whole way."""
     crossed = nx.diameter(scenario.network.graph)
-    return sum(
-        fault.late_ms * (crossed if fault.link is None else 1)
-        for fault in scenario.experiment.faults
-        if isinstance(fault, Reordering) and (fault.rate == 1 or scenario.experiment.channel)
-    )
+    for fault in scenario.experiment.faults:
+        if isinstance(fault, Reordering):
+            yield fault, fault.late_ms * (crossed if fault.link is None else 1)
 
 
 def _least_patience_ms(network: Network, heartbeat_ms: float) -> float:

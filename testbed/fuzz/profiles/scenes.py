@@ -138,7 +138,7 @@ class Scenes:
             [
                 {"kind": "duplication", "rate": self._upto(DUPLICATION_MOST / self.diameter)},
                 {"kind": "reordering", "rate": self._upto(0.5),
-                 "late_ms": self._upto(self.settings.heartbeat_ms)},
+                 "late_ms": self._upto(self.settings.heartbeat_ms / self.diameter)},
                 {"kind": "slow", "factor": rounded(rng.uniform(1, 50)),
                  "link": any_link(self.network, rng), **self._while()},
                 {"kind": "loss", "rate": self._upto(0.5), **self._while()},
