@@ -1,15 +1,6 @@
 """Experiments with daisies."""
 
-import tomllib
-from pathlib import Path
 from typing import Any
-
-MENDED = Path(__file__).parent / "mended"
-
-
-def mended(name: str) -> dict[str, Any]:
-    """An experiment that fuzzing has found, and in which nothing goes wrong any more."""
-    return tomllib.loads((MENDED / f"{name}.toml").read_text())
 
 
 def daisies(send: list[Any], faults: list[Any], nodes: int = 6, **settings: Any) -> dict[str, Any]:
