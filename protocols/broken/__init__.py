@@ -18,14 +18,17 @@ from .cluster import TooLate, Unsorted
 from .daisy import (
     Absentminded,
     Copied,
+    Deposed,
     Deserting,
     EmptyHanded,
     Halting,
     Hospitable,
+    Lavish,
     Misguiding,
     Overtaking,
     Reentrant,
     Releasing,
+    Relying,
     ServersVector,
     Stubborn,
     Undecided,
@@ -114,6 +117,9 @@ BROKEN: dict[str, type[Protocol]] = {
         Generous,
         Presuming,
         Eager,
+        Relying,
+        Deposed,
+        Lavish,
     )
 }
 

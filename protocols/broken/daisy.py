@@ -4,7 +4,7 @@ Some show only if heartbeats meet in a certain way, or after certain departures;
 has a small experiment for each.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 from typing_extensions import override
@@ -19,6 +19,7 @@ from ..groups.group import Group
 from ..groups.messages import Cast
 from ..groups.succession import Succession
 from ..groups.view import Member, View
+from ..wire import MessageId
 
 
 class Reentrant(Daisy):
@@ -258,3 +259,43 @@ class Halting(Daisy):
         super().__init__(place, settings)
         if type(self.relaying) is Relaying:  # not early
             self.relaying.__class__ = _Halting
+
+
+class Relying(Daisy):
+    """Answers no longer for processes that it has split off if another does who has split them off.
+
+    Broken rule: a process that was split off, and whose new server is not above yet, is answered for by
+    those who were its servers before. Each of two relies on the other, and nobody answers for it.
+    """
+
+    name: ClassVar[str] = "broken-relying"
+
+    @override
+    def _served(self, member: Member, group: Group) -> frozenset[int]:
+        return member.roster
+
+
+class Deposed(Daisy):
+    """Brings nothing along from above when it returns to a group that has another server.
+
+    Broken rule: it may be the last one that has what was sent above while it was cut off.
+    """
+
+    name: ClassVar[str] = "broken-deposed"
+
+    @override
+    def kept_above(self, level: int) -> Iterator[Cast]:
+        return iter(())
+
+
+class Lavish(Daisy):
+    """Gives those who come from another group all that the group has not forgotten.
+
+    Broken rule: what nobody above keeps was sent before they were known there, or they have it.
+    """
+
+    name: ClassVar[str] = "broken-lavish"
+
+    @override
+    def is_done_above(self, name: MessageId) -> bool:
+        return False

@@ -260,14 +260,14 @@ class Daisy(Hierarchy):
             way = self.among_servers
         group = Group(number, me, self.timing, candidates, way, view, now, others)
         if level == 0:
-            group.gather, group.is_known_above = self.gather, self.is_known_above
-            group.is_needed_elsewhere = self.is_needed_above
+            group.gather, group.is_needed_elsewhere = self.gather, self.is_needed_above
+            group.is_known_above, group.is_done_above = self.is_known_above, self.is_done_above
         if self.levels is not None:
             group.belongs = partial(self.levels.belongs, level)
         group.relayers = partial(self.relayers, level)
         group.admission.hasty = level > 0  # others have had ``grace`` to take their servers' place
         if not self.settings.early:
-            group.find_elsewhere = self._find
+            group.find_elsewhere, group.kept_above = self._find, partial(self.kept_above, level)
         return group
 
     def _find(self, name: MessageId) -> Cast | None:

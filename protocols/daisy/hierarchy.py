@@ -8,7 +8,7 @@ rebuilt after a view change.
 
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -22,7 +22,7 @@ from ..groups.messages import Cast, Leave
 from ..groups.packing import Pack, packed
 from ..groups.states import OUT, SEEKING
 from ..groups.view import Member, View, ViewId
-from ..wire import Message
+from ..wire import Message, MessageId
 from .levels import Levels
 from .relay import Relaying
 from .split_merge import Reshaping
@@ -224,8 +224,16 @@ class Hierarchy(Protocol):
         if group.given and level + 1 < len(self.groups):
             view = self.groups[level + 1].view
             others = () if view is None else (m for m in view.members if m.process != self.me)
-            group.given = group.given.difference(*(m.roster for m in others))
+            group.given = group.given.difference(*(self._served(m, group) for m in others))
         return self.roster(level) | group.given
+
+    def _served(self, member: Member, group: Group) -> frozenset[int]:
+        """Those below a member, if it can have heard of the last split of a group of this process.
+
+        Else it may have split them off as well, and rely on this process.
+        """
+        is_later = member.backing >> BACKING_BITS >= group.given_in
+        return member.roster - member.away if is_later else frozenset()
 
     def _farewell(self, group: Group, left: frozenset[int], now: int) -> Effects:
         peers = () if group.view is None else group.view.processes
@@ -278,6 +286,15 @@ class Hierarchy(Protocol):
                 return True
         return False
 
+    def kept_above(self, level: int) -> Iterator[Cast]:
+        """What a server brings along that returns to a group in which another has taken its place.
+
+        It leaves the groups above, and may be the last one that has what was sent there meanwhile.
+        """
+        known = self.groups[level].kept
+        for above in self.groups[level + 1 :]:
+            yield from (cast for cast in above.kept.all() if known.find(cast.id) is None)
+
     def look_around(self, level: int, now: int) -> None:
         """As server, tell a group who is in the group above, and who is away from other groups."""
         if level + 1 < len(self.groups) and (view := self.groups[level + 1].view) is not None:
@@ -289,6 +306,11 @@ class Hierarchy(Protocol):
     def is_known_above(self, process: int) -> bool:
         """Whether somebody above answers for a process."""
         return len(self.groups) > 1 and process in self.roster(1)
+
+    def is_done_above(self, name: MessageId) -> bool:
+        """Whether a message was in the group above, and nobody needs it there any more."""
+        above = self.groups[1].kept if len(self.groups) > 1 else None
+        return above is not None and above.has_seen(name) and above.find(name) is None
 
     def gather(self, processes: frozenset[int], now: int) -> list[Cast] | None:
         """What is in transit from above to the local group, or to these, which come to it."""

@@ -65,15 +65,19 @@ class Group:
         self.change = ViewChange(self, view)
         self.leaving = False  # whether the application wants to leave
         self.given: frozenset[int] = frozenset()  # processes that were split off,
-        self.given_to, self.given_at = number, now  # the group that they are below now, since when
+        self.given_to, self.given_at = number, now  # the group that they are below now, since when,
+        self.given_in = 0  # and the number of the view without them
         # what the layer above answers: what it keeps for a joiner, whether somebody above answers for
-        # a process, who waits for reports of a message, whether this process should not leave yet,
-        # messages that other groups keep, and whether a joiner is to be admitted here
+        # a process, whether a message was above and is kept there no longer, who waits for reports of
+        # one, whether this process should not leave yet, messages that other groups keep, all those
+        # above, and whether a joiner is to be admitted here
         self.gather: Callable[[frozenset[int], int], list[Cast] | None] = lambda those, now: []
         self.is_known_above: Callable[[int], bool] = lambda process: False
+        self.is_done_above: Callable[[MessageId], bool] = lambda name: False
         self.relayers: Callable[[Cast], Collection[int]] = lambda cast: ()
         self.is_needed_elsewhere: Callable[[], bool] = lambda: False
         self.find_elsewhere: Callable[[MessageId], Cast | None] = lambda name: None
+        self.kept_above: Callable[[], Iterable[Cast]] = lambda: ()
         self.belongs: Callable[[Member, int], bool] = lambda member, how: True
         self.silent_since = self.ticked_at = 0
 
@@ -331,9 +335,9 @@ class Group:
         casts = (*archive, *self.history.values())
         if self.casting is None or self.view is None:
             return Flushed(ViewId(), tuple(map(Label.of, casts)), absent=self.admission.brought)
-        flushed = self.casting.flushed(casts)
         if not self.seeking:
-            return flushed._replace(member=(self.me,))
+            return self.casting.flushed(casts)._replace(member=(self.me,))
+        flushed = self.casting.flushed((*casts, *self.kept_above()))
         others = (*self.view.members, *self.view.absent)
         rest = (m._replace(roster=m.roster - self.change.agreed) for m in others)
         return flushed._replace(absent=tuple(m for m in rest if m.roster))

@@ -139,6 +139,17 @@ class Succession:
         unknown = not joiner.member.roster <= self.view.roster
         return joiner.how == MOVED or (joiner.how == RETURNED and unknown)
 
+    def spared(self, name: MessageId) -> frozenset[int]:
+        """Who comes from another group and is not to get a message, since nobody above keeps it.
+
+        All to whom it was sent there have it, and others came after it was sent.
+        """
+        if not self.group.is_done_above(name):
+            return frozenset()
+        return frozenset().union(
+            *(j.member.roster for j in self.joiners.values() if self.is_unknown(j))
+        )
+
     def target(
         self, alive: list[Member], proposed: Sequence[Member], now: int
     ) -> tuple[tuple[Member, ...], frozenset[int]]:

@@ -198,10 +198,9 @@ class ViewChange:
         admitted = [*next.admitted_elsewhere(states)]
         new = next.newcomers(stay).union(*(m.roster for m in admitted))
         known = next.known_elsewhere(states)
-        union = tuple(
-            label.without(new - known.get(label.id, frozenset()), self.body(label))
-            for label in group.casting.closed(labels, self.find)
-        )
+        not_for = {n: new - known.get(n, frozenset()) | next.spared(n) for n, *_ in labels}
+        closed = group.casting.closed(labels, self.find)
+        union = tuple(label.without(not_for[label.id], self.body(label)) for label in closed)
         seen = group.kept.seen.copy()
         told = (s.seen for s in states if s.view == view.id or group.casting.all_seen_counts)
         for name in (*(label.id for label in union), *chain(*told)):
@@ -369,7 +368,7 @@ class ViewChange:
             group.admission.candidates = tuple(p for p in below if p != group.me.process)
         elif reshape is not None and group.is_server:
             group.given |= reshape.roster
-            group.given_to, group.given_at = reshape.number, now
+            group.given_to, group.given_at, group.given_in = reshape.number, now, view.id.number
         self.invited = install.invited
         yield group.go(event)
         yield from self.enter(view, now)

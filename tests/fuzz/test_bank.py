@@ -28,7 +28,7 @@ EXAMPLES = {
     "broken-misguiding": ("loss", "daisy-comes-back-alone"),
     "broken-copied": ("gap", "daisy-k-copies"),
     "broken-servers-vector": ("loss", "daisy-early-vectors"),
-    "broken-overtaking": ("gap", "daisy-overtaken"),
+    "broken-overtaking": ("gap", "daisy-overtaken-from-above"),
     "broken-deaf": ("loss", "daisy-split-while-it-stood-still"),
     "broken-outdated": ("gap", "daisy-back-before-it-was-gone"),
     "broken-forsaking": ("gap", "daisy-merged-without-the-absent"),
@@ -39,6 +39,9 @@ EXAMPLES = {
     "broken-generous": ("order", "daisy-kept-for-others"),
     "broken-presuming": ("gap", "daisy-left-and-back-elsewhere"),
     "broken-eager": ("unrepaired", "daisy-behind-for-ever"),
+    "broken-relying": ("gap", "daisy-split-twice"),
+    "broken-deposed": ("gap", "daisy-last-to-have-it"),
+    "broken-lavish": ("order", "daisy-moved-after-it-was-sent"),
 }
 
 SEEDS = {"broken-undecided": 15, "broken-trusting": 6}
