@@ -32,7 +32,11 @@ def lines_of(error: BaseException) -> list[Line]:
     """The calls that an exception went through, the innermost last, each with its line."""
     if isinstance(error, StuckError) and error.at:
         return list(error.at)
-    return list(traceback.walk_tb(error.__traceback__))
+    lines = list(traceback.walk_tb(error.__traceback__))
+    if isinstance(error, RecursionError):  # the last call may not have come to its first line
+        while lines and lines[-1][1] == lines[-1][0].f_code.co_firstlineno:
+            lines.pop()
+    return lines
 
 
 def last_line(lines: Sequence[Line]) -> Line | None:

@@ -206,6 +206,7 @@ class Guest:
                     output = hash((stdout.size, stderr.size, fingerprint(self._results)))
                     seen = Observation(now_s, self._probe.used_s(), self._probe.read(), output)
                     self._end_if(watchdog.observe(seen))
+                    self._probe.tell(seen.used_s)
                 self._end_if(self._overdue(now_s))
             stdout.pump()
             stderr.pump()

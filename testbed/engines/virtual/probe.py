@@ -1,10 +1,11 @@
-"""Observes a running guest from outside, without any effect on it.
+"""Observes a running guest from outside, without any effect on it but on programs that ask for it.
 
 CPU time does not show whether a guest makes progress: a program that spins on the clock uses as much
 as one that works. Nor can a process inside the guest report it: it would wake the guest, cost virtual
 time at each clock reading, and shift packets. But the kernel is an ordinary process of this user,
 linked at a fixed address, so its variables can be read from /proc/<pid>/mem at the addresses that nm
-printed when it was built. That costs the guest nothing and changes nothing in it.
+printed when it was built. That costs the guest nothing and changes nothing in it. What a program cannot
+know in virtual time, how long it has been computing, is written into its memory: see ``host_clock``.
 """
 
 import os
@@ -14,6 +15,7 @@ from io import FileIO
 from pathlib import Path
 
 from testbed.engines.virtual.kernel import Kernel
+from testbed.plugins.host_clock import set_host_clock
 
 _MODE = "using_seccomp"  # an int
 _USED = (
@@ -27,6 +29,7 @@ _IDLE = 5
 _IDLE_TASK_NAME = b"swapper"
 _NAME_SIZE = 16
 _TASK_SIZE = 16384
+_TOLD_EVERY_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,9 @@ class Probe:
         self._address = _addresses(kernel.symbols)
         self._times = self._address["kernel_cpustat"] + kernel.release.statistics_at
         self._name_offset: int | None = None
+        self._used_s: dict[int, float] = {}  # CPU time of each process, by its number
+        self._told_s = 0.0
+        self._busiest = 0  # the process that has used most since it was last looked at
 
     def read(self) -> Reading | None:
         """The present state, or None if the guest has ended or not started yet."""
@@ -77,7 +83,16 @@ class Probe:
             children = Path(f"/proc/{self._pid}/task/{self._pid}/children").read_text().split()
         except OSError:
             children = []
-        return sum(_used_s(pid) for pid in (self._pid, *map(int, children)))
+        before, self._used_s = self._used_s, {int(pid): _used_s(int(pid)) for pid in children}
+        grown = {pid: used - before.get(pid, 0.0) for pid, used in self._used_s.items()}
+        self._busiest = max(grown, key=grown.__getitem__, default=0)
+        return _used_s(self._pid) + sum(self._used_s.values())
+
+    def tell(self, used_s: float) -> None:
+        """Tell the program that computes, if it wants to know, how much CPU time has been used."""
+        if used_s >= self._told_s + _TOLD_EVERY_S:
+            self._told_s = used_s
+            set_host_clock(self._busiest, used_s)
 
     def _reading(self, memory: FileIO) -> Reading:
         times = _numbers(memory, self._times, _CPU_STATISTICS)
