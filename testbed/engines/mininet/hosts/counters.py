@@ -24,10 +24,14 @@ class SharedCounters:
     """A number of each kind for each host, and the pipe that tells of events awaited."""
 
     def __init__(self, hosts: int, awaited: Collection[Watch] = ()) -> None:
-        numbers = memoryview(mmap.mmap(-1, 3 * 8 * hosts)).cast("q")
+        numbers = memoryview(mmap.mmap(-1, 8 * (5 * hosts + 2))).cast("q")
         self.moved = numbers[:hosts]  # datagrams sent and received
         self.timers = numbers[hosts : 2 * hosts]  # that are set
-        self.deliveries = numbers[2 * hosts :]  # messages
+        self.deliveries = numbers[2 * hosts : 3 * hosts]  # messages
+        self.events = numbers[3 * hosts : 4 * hosts]  # of the protocol itself: see ``vain``
+        self.busy = numbers[4 * hosts : 5 * hosts]  # whether it computes: 1, or 0 while it waits
+        self.vain = numbers[-2:-1]  # one number: events in vain, once there are too many
+        self.failed = numbers[-1:]  # one number: 1 as soon as a protocol has failed
         self._awaited = frozenset(awaited)
         self._names = sorted({watch.event for watch in awaited})
         self.wake, self.tell = os.pipe2(os.O_CLOEXEC)

@@ -7,6 +7,7 @@ something of its own to send also polls its timer.
 
 import os
 import select
+import signal
 import socket
 import time
 from collections.abc import Callable, Hashable, Sequence
@@ -26,8 +27,11 @@ from testbed.faults import Arrivals, Join, Leave
 from testbed.node import Node
 from testbed.node.meter import Meter, Sent
 from testbed.node.node import check, endless
+from testbed.node.trouble import trouble
 from testbed.packets.framing import LONGEST_DATAGRAM, frames
-from testbed.protocols import Message, Multicast, Send, WireError
+from testbed.plugins.limits import limited
+from testbed.protocols import Message, MessageId, Multicast, Send, WireError
+from testbed.protocols.channel import Reliable
 from testbed.runs.events import EventLog
 from testbed.workloads import own_groups
 
@@ -86,6 +90,7 @@ class HostProcess:
             check,
         )
         self.rests = experiment.protocol.rests
+        self.channelled = isinstance(protocol, Reliable)
         self.vain = self.delivered = 0  # events since somebody delivered; deliveries of all then
         self.timers: dict[Hashable, int] = {}
         self.sent = Sent()
@@ -139,6 +144,7 @@ class HostProcess:
                 missing -= 1
         return missing
 
+    @limited
     def largest_message(self) -> int:
         """The size of a message that this host may send, to see whether it needs fragments."""
         rehearsal = deepcopy(self.node.protocol)
@@ -150,14 +156,15 @@ class HostProcess:
             return fragmented
         if self.node.groups and not own:
             return 0
-        return max(
-            (
-                effect.message.size
-                for effect in rehearsal.multicast(payload, own[0] if own else None, 0)
-                if isinstance(effect, Send | Multicast)
-            ),
-            default=fragmented,
-        )
+        effects: Any = None
+        try:
+            effects = rehearsal.multicast(payload, own[0] if own else None, 0)
+            sends = (effect for effect in effects if isinstance(effect, Send | Multicast))
+            return max((effect.message.size for effect in sends), default=fragmented)
+        except BaseException as error:
+            name = MessageId(self.me, rehearsal.place.base + 1)
+            trouble(error, self.node).happened("multicast", (name,), 0, effects)
+            raise
 
     def now(self) -> int:
         """The run's clock."""
@@ -171,10 +178,20 @@ class HostProcess:
             self.poll.register(orders, select.POLLIN)
         heappush(self.agenda, (0, 0, lambda: self.node.start(self.now())))
         while True:
+            self._go_on()
             if self.agenda and self.agenda[0][0] <= self.now():
                 heappop(self.agenda)[2]()
             elif not (self.agenda or self.ordered) or self._arrived():
-                self._receive(*self.socket.recvfrom(LONGEST_DATAGRAM))
+                self.counters.busy[self.me] = 0
+                data, address = self.socket.recvfrom(LONGEST_DATAGRAM)
+                self._go_on()
+                self._receive(data, address)
+
+    def _go_on(self) -> None:
+        """Be busy, unless another host has failed: then wait to be ended, rather than fail as well."""
+        if self.counters.failed[0]:
+            signal.pause()
+        self.counters.busy[self.me] = 1
 
     def close(self) -> None:
         """Write what is to be written."""
@@ -225,14 +242,16 @@ class HostProcess:
     def _expire(self, timer: Hashable, entry: int) -> None:
         if self.timers.get(timer) == entry:
             del self.timers[timer]
-            self._count_event()
+            self._count_event(own=not self.channelled or timer[0] == "inner")  # type: ignore[index]
             self.node.timeout(timer, self.now())
             self.counters.timers[self.me] = len(self.timers)
 
     def _arrived(self) -> bool:
         """Wait for a datagram, an order, or the next of what is to be done."""
         self.timer.set(self.start + self.agenda[0][0] if self.agenda else NEVER)
+        self.counters.busy[self.me] = 0
         ready = [file for file, _ in self.poll.poll()]
+        self._go_on()
         if self.orders in ready:
             for order in os.read(self.orders, 64):
                 does = self.node.join if order == JOIN[0] else self.node.leave
@@ -276,12 +295,18 @@ class HostProcess:
         self.at(self.now() + late, take)
 
     def _take(self, message: Message, sender: int) -> None:
-        self._count_event()
+        self._count_event(own=not self.channelled)
         self.node.receive(message, sender, self.now())
         self.counters.deliveries[self.me] = self.meter.deliveries
 
-    def _count_event(self) -> None:
-        """Stop at the next step if a protocol that should rest goes on in vain."""
+    def _count_event(self, own: bool) -> None:
+        """Stop at the next step if a protocol that should rest goes on in vain.
+
+        Events of the channel beneath it are not its ``own``: that gives up by itself, in the end.
+        """
+        if self.counters.vain[0]:
+            self.node.inspect = endless(self.counters.vain[0])
+        self.counters.events[self.me] += own
         self.vain += 1
         if self.vain > VAIN_EVENTS:
             delivered = sum(self.counters.deliveries)

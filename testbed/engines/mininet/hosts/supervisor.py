@@ -28,6 +28,7 @@ from testbed.engines.mininet.hosts import counters
 from testbed.engines.mininet.hosts.conditions import Conditions
 from testbed.engines.mininet.hosts.fault_injector import FaultInjector
 from testbed.engines.mininet.hosts.host import JOIN, LEAVE, HostProcess, StopHostError
+from testbed.engines.mininet.hosts.patience import Patience
 from testbed.engines.mininet.kernel.descriptors import close_all_but, readable
 from testbed.engines.mininet.kernel.namespaces import enter
 from testbed.engines.mininet.ways import Ways
@@ -46,7 +47,6 @@ from testbed.runs.events import EventLog
 NS_PER_S = 1_000_000_000
 LEAD_NS = NS_PER_S // 2  # from the last host's word to the start
 PATIENCE_S = 60.0
-LONGEST_NS = 600 * NS_PER_S  # that timers may go on after the last of what was planned
 WARM_UP = b"warm up"
 FAILED = "failed: "  # how a host's last word begins if its protocol failed
 WARM_UP_ROUNDS = 3
@@ -98,6 +98,7 @@ class Supervisor(Actuator):
         self.started = 0
         self.warm_ups_missing = 0  # warm-up datagrams that did not arrive
         self.cut_short = False
+        self.virtual = os.environ.get("TESTBED_GUEST") == "virtual"
         self.counters = counters.SharedCounters(scenario.network.processes, awaited)
         crashes = any(isinstance(fault, Crash) for fault in scenario.experiment.faults)
         self._live = crashes or bool(awaited)
@@ -155,7 +156,7 @@ class Supervisor(Actuator):
         figures = json.loads(self._answer(child))
         child.end()
         self._paused.discard(node)
-        self.counters.timers[node] = 0
+        self.counters.timers[node] = self.counters.busy[node] = 0
         counted = figures["meter"]["counted"]
         counted["crashes"] = counted.get("crashes", 0) + 1
         self._crashed.append(figures)
@@ -230,7 +231,7 @@ class Supervisor(Actuator):
         """Quiet is: all that was planned is over, and nothing moved between two looks."""
         end = self.started + self.scenario.last_send
         progress("emulate", 0, end - self.started)
-        before = -1
+        before, patience = -1, Patience(self.counters, self.virtual)
         while True:
             self._sleep(quiet_s, faults)
             moved = sum(self.counters.moved)
@@ -244,13 +245,9 @@ class Supervisor(Actuator):
             over = now > planned and not faults.pending()
             if over and self._at_rest(now - planned, moved == before):
                 return
-            if over and now > planned + LONGEST_NS and (nodes := self._timers_set()):
-                raise ProtocolError(
-                    f"{self.scenario.experiment.protocol.name} does not rest: it goes on without end, "
-                    f"with timers in {nodes}, {LONGEST_NS // NS_PER_S} s after all was sent; a "
-                    "protocol that is meant to says rests = False"
-                )
-            self.cut_short = over and sum(self.counters.deliveries) > self.scenario.most_deliveries
+            if over and self.scenario.experiment.protocol.rests:
+                self._lose(patience, now, planned)
+            self.cut_short = over and deliveries > self.scenario.most_deliveries
             if self.cut_short:
                 return
             before = moved
@@ -258,8 +255,19 @@ class Supervisor(Actuator):
     def _at_rest(self, since: int, still: bool) -> bool:
         """Whether nothing moves and no timer is set; a protocol that never rests has its time."""
         if self.scenario.experiment.protocol.rests:
-            return still and not self._timers_set()
+            awake = self.children.keys() - self._paused
+            computing = any(self.counters.busy[node] for node in awake)
+            return still and not computing and not self._timers_set()
         return since > self.scenario.experiment.workload.settling
+
+    def _lose(self, patience: Patience, now: int, planned: int) -> None:
+        """Have the hosts find where a protocol goes on in vain; if none does, say it without a line."""
+        if patience.is_lost(now, planned) and (nodes := self._timers_set()):
+            raise ProtocolError(
+                f"{self.scenario.experiment.protocol.name} does not rest: it goes on without end, with "
+                f"timers in {nodes}, {(now - planned) // NS_PER_S} s after all was sent; a protocol "
+                "that is meant to says rests = False"
+            )
 
     def _timers_set(self) -> list[int]:
         """The processes in which a timer is set."""
@@ -312,6 +320,7 @@ class Supervisor(Actuator):
                     self._be_the_host(host, orders_in, answers_out)
                 status = 0
             except FAILURES as error:
+                self.counters.failed[0] = 1
                 traceback.print_exc()  # into the host's log, whose last line is what people see
                 if its := fault(error):
                     sentence = its.of(self.scenario.experiment.protocol)
@@ -325,7 +334,7 @@ class Supervisor(Actuator):
     def _limit(self) -> AbstractContextManager[None]:
         """What ends a call of the protocol that goes on for ever; the testbed's own are trusted."""
         source = source_of(self.scenario.experiment.protocol)
-        if os.environ.get("TESTBED_GUEST") != "virtual":
+        if not self.virtual:
             return time_limit()
         return step_limit(str(source.file)) if source else nullcontext()
 
