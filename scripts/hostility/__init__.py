@@ -1,1 +1,1 @@
-"""Hostile input: a corpus, files drawn from the schema, and signals at any moment."""
+"""Hostile input: a corpus, drawn files, changed logs, bad protocols, and signals at any moment."""

@@ -1,4 +1,4 @@
-"""Try all that is hostile: a corpus of input, drawn files, changed logs, signals at any moment."""
+"""Try all that is hostile: input, drawn files, changed logs, bad protocols, signals at any moment."""
 
 import argparse
 import sys
@@ -9,10 +9,10 @@ from scripts import parser
 from scripts.hostility.cases import Bench, read_corpus
 from scripts.hostility.files import try_files
 from scripts.hostility.mutations import unnoticed
-from scripts.hostility.signals import COMMANDS, Range, fire_in_guest, shots
+from scripts.hostility.protocols import ENGINES, LIMIT_S, attempt, attempts
+from scripts.hostility.remains import can_emulate, in_guest
+from scripts.hostility.signals import COMMANDS, Range, shots
 from scripts.searches import bar
-from testbed.engines.mininet.kernel import machine
-from testbed.errors import UserError
 
 SLOW = ("mininet", "virtual", "setup")
 SIGNALLED = [name for name in COMMANDS if name not in SLOW]
@@ -64,7 +64,7 @@ def try_signals(options: argparse.Namespace) -> int:
     if "mininet" in commands and not can_emulate():
         commands.remove("mininet")
         words = ("--commands", "mininet", "--moments", options.moments, "--seed", options.seed)
-        wrong += bool(fire_in_guest([*map(str, words)]))
+        wrong += bool(in_guest("--only", "signals", *words))
     fired = list(shots(commands, options.moments, options.seed))
     with bar("signals", "moments", len(fired)) as tell:
         for number, shot in enumerate(fired, start=1):
@@ -76,19 +76,39 @@ def try_signals(options: argparse.Namespace) -> int:
     return wrong
 
 
-def can_emulate() -> bool:
-    """Whether Mininet runs on this machine as it is."""
-    try:
-        machine.check()
-    except UserError:
-        return False
-    return True
+def try_protocols(options: argparse.Namespace) -> int:
+    """Every bad protocol on the engines; how many do not end as they must, those in a guest as one."""
+    engines = [*options.engines]
+    if "mininet" not in engines or can_emulate():
+        return _try_protocols(engines, options)
+    engines.remove("mininet")
+    wrong = _try_protocols(engines, options) if engines else 0
+    words = ["--match", options.match, "--limit", str(options.limit)]
+    words += ["--verbose"] if options.verbose else []
+    return wrong + bool(in_guest("--only", "protocols", "--engines", "mininet", *words))
+
+
+def _try_protocols(engines: list[str], options: argparse.Namespace) -> int:
+    tried, wrong, longest = attempts(engines, options.match), 0, 0.0
+    with bar("protocols", "protocols", len(tried)) as tell:
+        for number, (name, engine) in enumerate(tried, start=1):
+            outcome = attempt(name, engine, options.limit)
+            longest = max(longest, outcome.seconds)
+            if outcome.wrong or options.verbose:
+                took = f"{outcome.seconds:.1f} s, {outcome.processor_s:.1f} of processor"
+                verdict = outcome.wrong or "as asked"
+                print(f"{name}, {engine}, {took}: {verdict}: {outcome.said}", flush=True)
+            wrong += bool(outcome.wrong)
+            tell(number)
+    print(f"protocols: {len(tried)} tried, {wrong} not as asked, longest {longest:.0f} s")
+    return wrong
 
 
 PARTS: dict[str, Callable[[argparse.Namespace], int]] = {
     "corpus": try_corpus,
     "files": try_drawn,
     "mutations": try_mutations,
+    "protocols": try_protocols,
     "signals": try_signals,
 }
 
@@ -107,7 +127,9 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     arguments = parser("hostile", __doc__ or "")
     arguments.add_argument("--only", action="append", choices=PARTS, help="this part alone")
-    arguments.add_argument("--match", default="", help="cases whose name has this text")
+    arguments.add_argument(
+        "--match", default="", help="cases or protocols whose name has this text"
+    )
     arguments.add_argument(
         "--every", type=int, default=1, help="one of so many cases (default: all)"
     )
@@ -121,6 +143,18 @@ def _options() -> argparse.Namespace:
     arguments.add_argument("--seed", type=int, default=1, help="of mutations and moments")
     arguments.add_argument(
         "--commands", nargs="+", choices=COMMANDS, default=SIGNALLED, help="to send signals to"
+    )
+    arguments.add_argument(
+        "--engines", nargs="+", choices=ENGINES, default=["simulate"], help="for bad protocols"
+    )
+    arguments.add_argument(
+        "--limit",
+        type=float,
+        default=LIMIT_S,
+        help=f"seconds for one, more on a busy machine (default: {LIMIT_S})",
+    )
+    arguments.add_argument(
+        "--verbose", action="store_true", help="also show what right ends of bad protocols say"
     )
     return arguments.parse_args()
 

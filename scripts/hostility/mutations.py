@@ -16,7 +16,7 @@ from pathlib import Path
 import tomli_w
 
 from scripts.hostility.cases import SMALL
-from scripts.hostility.signals import TESTBED
+from scripts.hostility.remains import TESTBED
 from testbed.runs.directory import RunDirectory
 
 PROTOCOLS = ("overlay", "timestamp", "rst", "ks", "phases")

@@ -1,28 +1,32 @@
 """Signals at random moments of commands: nothing is left running, and every run's status is true."""
 
-import contextlib
 import os
 import random
 import shutil
 import signal
-import socket
 import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import tomli_w
 
 from scripts.hostility.cases import SMALL
-from testbed.engines.mininet.kernel import machine
-from testbed.runs.directory import RunDirectory
+from scripts.hostility.remains import (
+    EARLY,
+    PATIENCE_S,
+    ROOT,
+    TESTBED,
+    left,
+    machine_state,
+    remains,
+    started,
+    states,
+)
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
-EARLY = "Fatal Python error: init"  # Python was interrupted before it could run anything of ours
-PATIENCE_S = 120.0  # for a command to end after a signal, and for what it started to follow it
 WHOLE_S = 1200.0  # for a command that is left alone: on a busy machine, setup takes minutes
 LARGER = SMALL | {
     "topology": {"model": "ring", "nodes": 16},
@@ -33,9 +37,7 @@ FILES = {
     "larger.toml": LARGER,
     "sweep.toml": LARGER | {"seed": [1, 2, 3, 4]},
 }
-ROOT = Path(__file__).parents[2]
 LAB = ROOT / "scripts" / "labs" / "02-fifo"
-TESTBED = (sys.executable, "-m", "testbed")
 SETUP = ("checkout/scripts/setup",)
 COMMANDS: dict[str, tuple[object, ...]] = {  # what is interrupted
     "simulate": (*TESTBED, "run", "larger.toml", "--no-digest"),
@@ -103,36 +105,23 @@ class Range:
             for student in ("anna.py", "ben.py"):
                 shutil.copy(LAB / "teacher" / "reference.py", place / student)
             if name in PREPARED:
-                _started(PREPARED[name], place).wait(PATIENCE_S)
-            before = _machine() if name == "mininet" else set()
-            process = _started(COMMANDS[name], place)
+                started(PREPARED[name], place).wait(PATIENCE_S)
+            before = machine_state() if name == "mininet" else set()
+            process = started(COMMANDS[name], place)
             if number is not None:
                 time.sleep(after)
                 process.send_signal(number)
             wrong = (
                 _ended(process, number, place / "said")
-                or _left(process.pid, place, number)
-                or _states(place)
+                or left(process.pid, place, number)
+                or states(place)
             )
             if not wrong and name == "mininet":
-                wrong = _remains(before)
+                wrong = remains(before)
             if not wrong and number is not None and name in RESUMED:
-                again = _started(RESUMED[name], place)
+                again = started(RESUMED[name], place)
                 wrong = _ended(again, None, place / "said")
             return wrong
-
-
-def _started(words: Sequence[object], place: Path) -> subprocess.Popen[bytes]:
-    with (place / "said").open("wb") as said:
-        return subprocess.Popen(
-            [str(word) for word in words],
-            cwd=place,
-            env=os.environ | {"TMPDIR": str(place / "tmp")},
-            stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=said,
-            start_new_session=True,
-        )
 
 
 def _ended(
@@ -151,77 +140,6 @@ def _ended(
         return None
     words = said.read_text(errors="replace").strip().splitlines()
     return f"status {status}: {words[-1:]}"
-
-
-def _left(session: int, place: Path, number: signal.Signals | None) -> str | None:
-    """Whether anything that was started lives on, or temporary files are left."""
-    until = time.monotonic() + PATIENCE_S
-    while members := _members(session):
-        if time.monotonic() > until:
-            for pid in members:
-                os.kill(pid, signal.SIGKILL)
-            return f"{len(members)} processes are left: {', '.join(members.values())}"
-        time.sleep(0.1)
-    said = (place / "said").read_text(errors="replace")
-    if EARLY in said:
-        return None
-    if "Traceback" in said or "should not happen" in said:
-        return f"a bug: {said[max(0, said.find('Traceback')) :].strip()}"
-    left = [] if number is signal.SIGKILL else sorted(os.listdir(place / "tmp"))
-    return f"temporary files are left: {', '.join(left)}" if left else None
-
-
-def _members(session: int) -> dict[int, str]:
-    """The living processes of a session, by what they are called."""
-    found = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                name, rest = (entry / "stat").read_text().rsplit(")", 1)
-            except OSError:
-                continue
-            state, _, _, its, *_ = rest.split()
-            if int(its) == session and state != "Z":
-                found[int(entry.name)] = name.partition("(")[2]
-    return found
-
-
-def _machine() -> set[str]:
-    """What an emulated network adds to a machine: processes, interfaces, files."""
-    found = {name for _, name in socket.if_nameindex()}
-    found |= {str(file) for file in machine.RUN.glob("causal-testbed-*")}
-    for entry in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):
-            found.add(entry.read_bytes().replace(b"\0", b" ").decode(errors="replace").strip())
-    return found
-
-
-def _remains(before: set[str]) -> str | None:
-    """Whether something of an emulated network stays on the machine."""
-    until = time.monotonic() + PATIENCE_S
-    while left := _machine() - before:
-        if time.monotonic() > until:
-            return f"on the machine is left: {', '.join(sorted(left))}"
-        time.sleep(0.1)
-    return None
-
-
-def _states(place: Path) -> str | None:
-    """Whether every run says what it is: none is running any more."""
-    manifests = (place / "runs").rglob("manifest.json")
-    states = {str(file.parent.name): RunDirectory(file.parent).status for file in manifests}
-    running = [name for name, status in states.items() if status == "running"]
-    return f"said to be running: {', '.join(running)}" if running else None
-
-
-def fire_in_guest(words: Sequence[str]) -> int:
-    """Fire in a guest in real time, which can emulate a network where this machine cannot."""
-    from testbed.engines.virtual.guest import GuestSettings, run_guest
-
-    with tempfile.TemporaryDirectory(prefix="signals-") as results:
-        command = [sys.executable, "-m", "scripts.hostility", "--only", "signals", *words]
-        settings = GuestSettings(results=Path(results), virtual=False, cwd=ROOT, readable=[ROOT])
-        return run_guest(command, settings).returncode
 
 
 def runnable(command: str) -> bool:

@@ -1,15 +1,19 @@
 """Protocols in files of their own, outside the checkout, in the guest: good ones and bad ones."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from scripts.hostility.bank import BAD, bad_file, blamed
+from scripts.hostility.own import written
+from scripts.hostility.remains import in_guest
+from testbed.engines.virtual.kernel import Kernel
 from tests.command_line import CommandLine
-from tests.plugins.bank import BAD, bad_file, blamed
-from tests.plugins.own import written
 
 pytestmark = pytest.mark.emulation
-SAMPLE = ("computes", "to-itself", "exits-at-once")
+NEWS = re.compile(r"testbed: \S+: \w+ \d+ %")  # of a run that goes on for some seconds
+SAMPLE = ("raises-at-first", "swallows-everything", "slow-timers-for-ever", "exits-at-once")
 
 
 def test_a_file_runs_in_the_guest_and_what_is_wrong_with_others_is_told(
@@ -28,7 +32,14 @@ def test_a_file_runs_in_the_guest_and_what_is_wrong_with_others_is_told(
     said = testbed("run", "own.toml", "--engine", "virtual", "--no-digest", "--json", status=2)
     (figures,) = said.json()
     assert (figures["protocol"], figures["verdict"]) == ("fifo", "valid")
-    for name, end, sentence in zip(SAMPLE, ends, said.err.splitlines(), strict=True):
+    sentences = [line for line in said.err.splitlines() if not NEWS.match(line)]
+    for name, end, sentence in zip(SAMPLE, ends, sentences, strict=True):
         assert f"{name} failed in process" in sentence
         assert BAD[name].words in sentence
+        assert BAD[name].event in sentence
         assert end in sentence
+
+
+def test_in_real_time_who_computes_is_not_taken_for_one_that_is_at_rest(kernel: Kernel) -> None:
+    words = ("--only", "protocols", "--engines", "mininet", "--match", "swallows-everything")
+    assert in_guest(*words, "--limit", 600) == 0

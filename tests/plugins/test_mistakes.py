@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from scripts.hostility.bank import BAD, bad_file, blamed
 from testbed.fuzz import shrink, trial
 from testbed.plugins import limits
 from tests.command_line import CommandLine
-from tests.plugins.bank import BAD, bad_file, blamed
 
 EVERY_ONE = pytest.mark.parametrize("name", BAD)
 

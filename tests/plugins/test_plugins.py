@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts.hostility.own import FIFO, written
 from testbed import plugins
 from testbed.errors import UserError
 from testbed.experiment import load
@@ -17,7 +18,6 @@ from testbed.runs.directory import RunDirectory
 from testbed.sweep.points import load_sweep
 from tests.command_line import CommandLine
 from tests.experiments import run
-from tests.plugins.own import FIFO, written
 
 
 def test_a_file_outside_the_checkout_is_explored_fuzzed_and_compared(

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 import pytest
 
 from scripts.hostility import __main__ as command
-from scripts.hostility import mutations
+from scripts.hostility import mutations, remains
 from scripts.hostility.cases import Bench, Case, Outcome, read_corpus
 from scripts.hostility.files import try_files
-from scripts.hostility.signals import COMMANDS, SIGNALS, TESTBED, Range, Shot, shots
+from scripts.hostility.protocols import Attempt, attempt, misses
+from scripts.hostility.remains import TESTBED
+from scripts.hostility.signals import COMMANDS, SIGNALS, Range, Shot, shots
 from testbed.spark.session import is_news
 
 CORPUS = read_corpus()
@@ -98,7 +100,7 @@ def test_spark_shows_no_traceback_of_a_signal(file: str, shown: bool) -> None:
 
 
 def test_what_a_signal_leaves_behind_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scripts.hostility.signals._states", lambda place: "a run lives on")
+    monkeypatch.setattr("scripts.hostility.signals.states", lambda place: "a run lives on")
     monkeypatch.setitem(COMMANDS, "simulate", (*TESTBED, "run", "small.toml", "--no-digest"))
     told = Range().fire(Shot("simulate", SIGNALS[0], 0.5))
     assert told == "without a signal: a run lives on"
@@ -111,6 +113,66 @@ def test_the_script_counts_what_is_wrong(
     monkeypatch.setattr(command, "read_corpus", lambda: [Case("seed = 1", ("protocols",), 1)])
     assert command.main() == 1
     assert "corpus: 1 cases, 1 wrong" in capsys.readouterr().out
+
+
+def test_a_bad_protocol_ends_as_it_must_and_in_time() -> None:
+    outcome = attempt("to-itself", "simulate", 100)
+    assert outcome.wrong is None
+    assert 0 < outcome.processor_s < outcome.seconds
+    assert "sends m(" in outcome.said
+    assert (attempt("twice", "simulate", 0).wrong or "").startswith("it took ")
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "said", "wrong"),
+    [
+        ("asks", 2, ["on receiving m(0,1): AssertionError (x, line 3)"], None),
+        ("asks", 1, ["on receiving m(0,1): AssertionError (x, line 3)"], "status 1"),
+        ("asks", 2, ["AssertionError", "(x, line 3)"], "2 lines instead of one"),
+        ("asks", 2, ["AssertionError"], "lacks 'on receiving m(' and '(x, line 3)'"),
+        ("twice", 1, ["invalid", "node 0 delivered m(3,1) more than once"], None),
+        ("twice", 1, ["36 delivered more than once"], "no line names a message"),
+    ],
+)
+def test_what_a_sentence_lacks_is_found(
+    name: str, status: int, said: list[str], wrong: str | None
+) -> None:
+    found = misses(name, status, said, "(x, line 3)")
+    assert found == wrong or (wrong and found and wrong in found)
+
+
+def test_the_script_tries_protocols_and_counts_those_that_are_wrong(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [
+        "hostile",
+        "--only",
+        "protocols",
+        "--match",
+        "asks",
+        "--engines",
+        "simulate",
+        "mininet",
+    ]
+    monkeypatch.setattr("sys.argv", words)
+    monkeypatch.setattr(command, "can_emulate", lambda: False)
+    given = list[tuple[object, ...]]()
+    monkeypatch.setattr(command, "in_guest", lambda *words: bool(given.append(words)))  # type: ignore[func-returns-value]
+    outcome = Attempt("asks", "simulate", 31.0, 2.0, "a sentence", "it took 31 s")
+    monkeypatch.setattr(command, "attempt", lambda name, engine, limit_s: outcome)
+    assert command.main() == 1
+    how = ("--match", "asks", "--limit", "30")
+    assert given == [("--only", "protocols", "--engines", "mininet", *how)]
+    out = capsys.readouterr().out
+    assert "asks, simulate, 31.0 s, 2.0 of processor: it took 31 s: a sentence" in out
+    assert "protocols: 1 tried, 1 not as asked, longest 31 s" in out
+
+
+def test_what_an_emulated_network_leaves_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remains, "PATIENCE_S", 0)
+    before = remains.machine_state()
+    monkeypatch.setattr(remains, "machine_state", lambda: before | {"net:[1]", "/run/netns/h1"})
+    assert remains.remains(before) == "on the machine is left: /run/netns/h1, net:[1]"
 
 
 def test_a_change_of_a_log_is_noticed_by_every_command(monkeypatch: pytest.MonkeyPatch) -> None:

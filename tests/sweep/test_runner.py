@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 import tomli_w
 
+from scripts.hostility.own import FIFO, written
 from testbed.cli import main
 from testbed.experiment import parse
 from testbed.runs import results
@@ -25,7 +26,6 @@ from testbed.sweep.directory import finished
 from testbed.sweep.points import Sweep, load_sweep
 from testbed.sweep.runner import run_tasks
 from testbed.topologies import Model
-from tests.plugins.own import FIFO, written
 
 COMMAND = [sys.executable, "-m", "testbed"]
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ Each replaces the first line of a method of a good protocol; the line that is to
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.plugins.own import FIFO, written
+from scripts.hostility.own import FIFO, written
 
 RECEIVE = "        source = message.source\n"
 MULTICAST = "        self.delivered[self.me] += 1\n        message ="
@@ -21,6 +21,7 @@ class Bad(NamedTuple):
     where: str
     code: str
     words: str
+    event: str = "on receiving m("  # upon which it goes wrong, and the message
     explored: str = ""  # other words of the explorer, to which timers that never rest are valid
     fuzzed: str = ""  # other words of the fuzzer
     judged: bool = False  # the run comes to its end, and the oracle has the word
@@ -31,13 +32,18 @@ def receives(code: str, words: str, **how: object) -> Bad:
     return Bad(RECEIVE, f"        {code}\n{RECEIVE}", words, **how)  # type: ignore[arg-type]
 
 
+MULTICASTING, EXPIRING = "on multicasting m(", "as its timer 't' ran out"
 TIMER = "\n\n    def timeout(self, timer, now):\n        "
 LAST = "            found = self.waiting.pop(MessageId(source, self.delivered[source] + 1), None)\n"
 BAD = {
     "raises": receives("{}[message]  # HERE", "KeyError"),
     "raises-in-a-helper": receives("max(())  # HERE", "ValueError: max() "),
-    "raises-at-first": Bad(MULTICAST, f"        1 / 0  # HERE\n{MULTICAST}", "division by zero"),
-    "cannot-be-made": Bad(INIT, "        self.waiting = nothing  # HERE\n", "fails as it is made"),
+    "raises-at-first": Bad(
+        MULTICAST, f"        1 / 0  # HERE\n{MULTICAST}", "division by zero", MULTICASTING
+    ),
+    "cannot-be-made": Bad(
+        INIT, "        self.waiting = nothing  # HERE\n", "NameError", "fails as it is made"
+    ),
     "opens": receives("open('/nowhere/at/all')  # HERE", "FileNotFoundError"),
     "asks": receives("assert not message.payload is None and sender < 0  # HERE", "AssertionError"),
     "computes": receives("while True: pass  # HERE", "does not come to an end"),
@@ -52,7 +58,10 @@ BAD = {
         "does not come to an end",
     ),
     "computes-as-it-is-made": Bad(
-        INIT, "        while True: self.waiting = {}  # HERE\n", "does not come to an end"
+        INIT,
+        "        while True: self.waiting = {}  # HERE\n",
+        "does not come to an end",
+        "fails as it is made",
     ),
     "holds-for-ever": receives("while True: yield Hold(message, None)  # HERE", "goes on yielding"),
     "delivers-for-ever": receives(
@@ -80,17 +89,21 @@ BAD = {
     "timer-in-the-past": receives("yield SetTimer('t', -5)  # HERE", "must be a whole number"),
     "timer-in-halves": receives("yield SetTimer('t', 0.5)  # HERE", "must be a whole number"),
     "timer-of-a-list": receives("yield SetTimer([], 5)  # HERE", "key of a dictionary"),
-    "timer-forgotten": receives("yield SetTimer('t', 5)", "sets no timer, yet 't' ran out"),
+    "timer-forgotten": receives(
+        "yield SetTimer('t', 5)", "sets no timer, yet 't' ran out", event=EXPIRING
+    ),
     "timers-for-ever": Bad(
         LAST,
         f"{LAST}        yield SetTimer('t', 0){TIMER}yield SetTimer('t', 0)  # HERE\n",
         "goes on without end",
+        EXPIRING,
         explored="valid",
     ),
     "slow-timers-for-ever": Bad(
         LAST,
         f"{LAST}        yield SetTimer('t', 10**9){TIMER}yield SetTimer('t', 10**9)  # HERE\n",
         "goes on without end",
+        EXPIRING,
         explored="valid",
     ),
     "ping-pong": Bad(
@@ -104,13 +117,14 @@ BAD = {
         SEND,
         "        yield Send(self.place.others, Message(self.me, 1, bytes(70_000)))  # HERE\n",
         "a message of 70,032 bytes; a datagram holds 65,507 at most",
+        MULTICASTING,
     ),
     "10-MB": receives(
         "yield Send((sender,), Message(self.me, 1, bytes(10**7)))  # HERE",
         "a message of 10,000,032 bytes; a datagram holds 65,507 at most",
     ),
-    "twice": receives("yield Deliver(message)", "", judged=True),
-    "never": receives("return", "", judged=True),
+    "twice": receives("yield Deliver(message)", "more than once", fuzzed="repeat:", judged=True),
+    "never": receives("return", "never delivered", fuzzed="repeat:", judged=True),
     "exits": receives("raise SystemExit(0)  # HERE", "it ends the program"),
     "exits-at-once": receives("__import__('os')._exit(0)  # HERE", "it ends the program"),
 }
