@@ -38,8 +38,10 @@ def test_a_file_runs_in_the_guest_and_what_is_wrong_with_others_is_told(
         assert BAD[name].words in sentence
         assert BAD[name].event in sentence
         assert end in sentence
+    logs = tmp_path.glob("runs/own/*-swallows-everything-*/hosts/*.log")
+    assert [bool(log.read_text()) for log in logs].count(True) == 1  # the others have not begun
 
 
 def test_in_real_time_who_computes_is_not_taken_for_one_that_is_at_rest(kernel: Kernel) -> None:
-    words = ("--only", "protocols", "--engines", "mininet", "--match", "swallows-everything")
+    words = ("--only", "protocols", "--engines", "mininet", "--match", "computes")
     assert in_guest(*words, "--limit", 600) == 0
