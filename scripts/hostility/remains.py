@@ -50,7 +50,7 @@ def left(session: int, place: Path, number: signal.Signals | None = None) -> str
         return None
     if "Traceback" in said or "should not happen" in said:
         return f"a bug: {said[max(0, said.find('Traceback')) :].strip()}"
-    files = [] if number is signal.SIGKILL else sorted(os.listdir(place / "tmp")) + _memories()
+    files = [] if number is signal.SIGKILL else sorted(os.listdir(place / "tmp")) + _forsaken()
     return f"temporary files are left: {', '.join(files)}" if files else None
 
 
@@ -69,18 +69,24 @@ def members(session: int) -> dict[int, str]:
     return found
 
 
-def _memories() -> list[str]:
-    """The memories of guests that nobody has: a guest's kernel is at work in its own."""
+def _forsaken() -> list[str]:
+    """The memories of guests that stay though nobody has them; others may come and go meanwhile."""
+    found = _memories()
+    for _ in range(20):
+        if not found:
+            break
+        time.sleep(0.5)
+        found &= _memories()
+    return sorted(found)
+
+
+def _memories() -> set[str]:
+    """The memories of guests in which no kernel is at work."""
     used = set()
     for entry in Path("/proc").glob("[0-9]*/cwd"):
         with contextlib.suppress(OSError):
             used.add(os.readlink(entry))
-    young = time.time() - 5  # a guest that is just being started
-    return [
-        str(found)
-        for found in _MEMORY.glob("causal-testbed-*")
-        if str(found) not in used and found.stat().st_mtime < young
-    ]
+    return {str(found) for found in _MEMORY.glob("causal-testbed-*")} - used
 
 
 def machine_state() -> set[str]:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -166,6 +167,22 @@ def test_the_script_tries_protocols_and_counts_those_that_are_wrong(
     out = capsys.readouterr().out
     assert "asks, simulate, 31.0 s, 2.0 of processor: it took 31 s: a sentence" in out
     assert "protocols: 1 tried, 1 not as asked, longest 31 s" in out
+
+
+def test_the_memory_of_a_guest_that_nobody_has_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remains, "_MEMORY", tmp_path)
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    (tmp_path / "causal-testbed-left").mkdir()
+    (tmp_path / "causal-testbed-used").mkdir()
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "said").touch()
+    monkeypatch.chdir(tmp_path / "causal-testbed-used")
+    told = f"temporary files are left: {tmp_path}/causal-testbed-left"
+    assert remains.left(1 << 30, tmp_path) == told
+    (tmp_path / "causal-testbed-left").rmdir()
+    assert remains.left(1 << 30, tmp_path) is None
 
 
 def test_what_an_emulated_network_leaves_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
