@@ -34,6 +34,7 @@ from .daisy import (
     Undecided,
 )
 from .group_layer import (
+    Awaiting,
     Deaf,
     Discarding,
     Dismissive,
@@ -120,6 +121,7 @@ BROKEN: dict[str, type[Protocol]] = {
         Relying,
         Deposed,
         Lavish,
+        Awaiting,
     )
 }
 

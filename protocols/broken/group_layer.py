@@ -4,7 +4,7 @@ A mistake is made by one part of the layer, which takes the place of the right o
 much meets, as those in ``daisy``.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -19,7 +19,7 @@ from ..groups.messages import Cast, Expelled, Leave, Report
 from ..groups.reporting import Reporting
 from ..groups.stability import Stability
 from ..groups.succession import Succession
-from ..groups.view import Member, View
+from ..groups.view import Member, View, ViewId
 from ..groups.view_change import ViewChange
 from ..wire import Message
 
@@ -89,10 +89,10 @@ class Reassured(Daisy):
         return group
 
 
-class _Outdated(Group):
+class _Outdated(Succession):
     @override
-    def flushed(self, joins: bool) -> Flushed:
-        return super().flushed(joins)._replace(member=())
+    def up_to_date(self, target: Sequence[Member], states: Iterable[Flushed]) -> tuple[Member, ...]:
+        return tuple(target)
 
 
 class Outdated(Daisy):
@@ -107,7 +107,7 @@ class Outdated(Daisy):
     @override
     def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
         group = super()._group(level, me, view, now)
-        group.__class__ = _Outdated
+        group.succession.__class__ = _Outdated
         return group
 
 
@@ -284,4 +284,25 @@ class Eager(Daisy):
     def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
         group = super()._group(level, me, view, now)
         group.change.__class__ = _Eager
+        return group
+
+
+class _Awaiting(Succession):
+    @override
+    def newest(self, states: Mapping[int, Flushed]) -> ViewId:
+        return max(s.view for p, s in states.items() if p in self.group.detector.heard)
+
+
+class Awaiting(Daisy):
+    """Waits for the view of one that has given it up.
+
+    Broken rule: who was expelled and asks to be admitted does not hand on the view that it was in.
+    """
+
+    name: ClassVar[str] = "broken-awaiting"
+
+    @override
+    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
+        group = super()._group(level, me, view, now)
+        group.succession.__class__ = _Awaiting
         return group

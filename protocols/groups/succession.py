@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..wire import MessageId
 from .agreed import Flushed
 from .messages import INSIDE, MOVED, NO_VIEW, RETURNED, Leave
-from .view import Member, View
+from .view import Member, View, ViewId
 
 if TYPE_CHECKING:
     from .group import Group
@@ -79,6 +79,11 @@ class Succession:
     def stayed(self, known: frozenset[int]) -> frozenset[int]:
         """Those of these who did not leave; who did may be back already, as somebody new."""
         return known - self.left()
+
+    def newest(self, states: Mapping[int, Flushed]) -> ViewId:
+        """The newest view of those who have answered, without who has given its view up."""
+        heard = self.group.detector.heard
+        return max(s.view for process, s in states.items() if process in heard and s.member)
 
     def replaced(self, target: Sequence[Member]) -> set[int]:
         """The members whose place others take."""

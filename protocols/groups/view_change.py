@@ -132,7 +132,7 @@ class ViewChange:
             return
         group.succession.recall(proposal.joiners)
         states = proposal.states
-        newest = max(s.view for p, s in states.items() if p in group.detector.heard)
+        newest = group.succession.newest(states)
         if newest > self.view.id:  # others are in a newer view, and will say so
             self.promised, self.behind_until = newest, now + group.timing.patience
             yield from self._defer("defer")

@@ -41,6 +41,7 @@ EXAMPLES = {
     "broken-eager": ("unrepaired", "daisy-behind-for-ever"),
     "broken-relying": ("gap", "daisy-split-twice"),
     "broken-deposed": ("gap", "daisy-last-to-have-it"),
+    "broken-awaiting": ("loss", "daisy-waits-for-a-view-given-up"),
     "broken-lavish": ("order", "daisy-moved-after-it-was-sent"),
 }
 
