@@ -17,133 +17,23 @@ Cost: 32 + 8 + 4|Dests| + 4·(3 + |Dests|) for each entry + d bytes a copy; each
 from __future__ import annotations
 
 import struct
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from functools import reduce
-from operator import or_
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
 from typing_extensions import override
 
 from .base import Count, Deliver, Effects, Figure, Place, Sample, Send
 from .holdback import HoldBack
+from .ks_log import Dests, KSLog, members, to_log
 from .rst import OVERHEAD
 from .wire import Message, MessageId, WireError, of_kind
 
-Dests = int  # a set of processes: process d is bit d
-Entries = dict[int, Dests]  # of one sender: the Dests of each clock
-Clocks = NDArray[np.int64]  # of each process
-NOTHING: Entries = {}
+Entry = tuple[int, int, Dests]  # sender and clock of a message, and its Dests
 
 
 def to_dests(processes: Iterable[int]) -> Dests:
     """A set of processes as bits."""
     return sum(1 << process for process in set(processes))
-
-
-def members(dests: Dests) -> Iterator[int]:
-    """The processes in a set, in ascending order."""
-    while dests:
-        lowest = dests & -dests
-        yield lowest.bit_length() - 1
-        dests ^= lowest
-
-
-class Size(NamedTuple):
-    """The size of a log: its entries, all their destinations, and the entries without any."""
-
-    entries: int
-    destinations: int
-    empty: int
-
-
-@dataclass(slots=True, eq=False)
-class KSLog:
-    """What may be undelivered where: the clock of each sender's newest message, and what has Dests.
-
-    A log is immutable, so that logs may share their parts. Most entries have no Dests: they are their
-    sender's newest, and only its clock is kept of them.
-    """
-
-    newest: Clocks  # 0 if no message of that sender is known
-    left: dict[int, Entries]  # of the senders that have any, without those that have no Dests
-    _size: Size | None = None  # if it has been counted
-
-    @property
-    def size(self) -> Size:
-        """How much is in it."""
-        if self._size is None:
-            known, newest = int(np.count_nonzero(self.newest)), self.newest.item
-            more = destinations = full = 0
-            for s, entries in self.left.items():
-                destinations += sum(map(int.bit_count, entries.values()))
-                full += newest(s) in entries
-                more += len(entries)
-            self._size = Size(known - full + more, destinations, known - full)
-        return self._size
-
-    def __iter__(self) -> Iterator[tuple[int, int, Dests]]:
-        """All entries as (sender, clock, Dests), in order."""
-        for s, newest in enumerate(self.newest.tolist()):
-            if newest:
-                entries = {newest: 0} | self.left.get(s, {})
-                yield from ((s, t, dests) for t, dests in sorted(entries.items()))
-
-    def about(self, dests: Dests) -> list[tuple[int, int, Dests]]:
-        """The entries with any of these destinations, as (sender, clock, those destinations)."""
-        every = self.left.items()
-        return [(s, t, d & dests) for s, of in every for t, d in of.items() if d & dests]
-
-    def without(self, gone: Dests) -> KSLog:
-        """The log from which these destinations are removed; then PURGE."""
-        stay, left = ~gone, {}
-        for s, entries in self.left.items():
-            if kept := {t: d & stay for t, d in entries.items() if d & stay}:
-                left[s] = kept
-        return KSLog(self.newest, left)
-
-    def restored(self, due: list[MessageId], d: int) -> KSLog:
-        """The log with d among the destinations of these messages again."""
-        left, newest = self.left.copy(), self.newest.item
-        entries, destinations, empty = self.size
-        for s, t in due:
-            of = left.get(s, {})
-            if t not in of:
-                is_newest = t == newest(s)
-                empty -= is_newest
-                entries += not is_newest
-            left[s] = {**of, t: of.get(t, 0) | 1 << d}
-        return KSLog(self.newest, left, Size(entries, destinations + len(due), empty))
-
-    def noting(self, sender: int, clock: int, dests: Dests) -> KSLog:
-        """The log with one more message, newer than all others of its sender."""
-        newest, left = self.newest.copy(), self.left
-        newest[sender] = clock
-        if dests:
-            left = {**left, sender: {**left.get(sender, {}), clock: dests}}
-        return KSLog(newest, left)
-
-    def merged(self, other: KSLog, about: Dests) -> KSLog:
-        """What neither log has forgotten about these destinations; then PURGE."""
-        mine, theirs = self.left, other.left
-        our_newest, their_newest = self.newest.item, other.newest.item
-        left = {}
-        for s in mine.keys() | theirs.keys():
-            ours, others = mine.get(s, NOTHING), theirs.get(s, NOTHING)
-            known, kept = their_newest(s), {}
-            for t, d in ours.items():  # what the other forgot is done with
-                if kept_of := d if t > known else d & others.get(t, 0):
-                    kept[t] = kept_of
-            known = our_newest(s)
-            for t, d in others.items():
-                if t > known and d & about:
-                    kept[t] = d & about
-            if kept:
-                left[s] = kept
-        return KSLog(np.maximum(self.newest, other.newest), left)
 
 
 @of_kind(1)
@@ -168,7 +58,8 @@ class KSMessage(Message):
     @classmethod
     def log_integers(cls, log: KSLog) -> int:
         """The size of a log as the paper counts it: sender, clock, numdests and the dests."""
-        return 3 * log.size.entries + log.size.destinations
+        entries, destinations, _ = log.size
+        return 3 * entries + destinations
 
     def encode_control(self) -> bytes:
         """The rest of the structure, in the paper's order."""
@@ -186,19 +77,19 @@ class KSMessage(Message):
         try:
             numdests, num_log_entries = next(integers), next(integers)
             dests = _decode_dests(integers, numdests, processes)
-            log: list[Entries] = [{} for _ in range(processes)]
+            log: list[Entry] = []
             last = (-1, 0)
             for _ in range(num_log_entries):
                 s, t, numdests = next(integers), next(integers), next(integers)
                 if s >= processes or (s, t) <= last:
                     raise WireError(f"entry ({s}, {t}) after {last} in a log")
-                log[s][t] = _decode_dests(integers, numdests, processes)
+                log.append((s, t, _decode_dests(integers, numdests, processes)))
                 last = (s, t)
         except StopIteration:
             raise WireError(f"a log cut short at {len(control)} bytes") from None
         if any(True for _ in integers):
             raise WireError("integers after the end of a log")
-        return {"dests": dests, "olog": checked(log)}
+        return {"dests": dests, "olog": checked(log, processes)}
 
 
 def _decode_dests(integers: Iterator[int], number: int, processes: int) -> Dests:
@@ -211,18 +102,17 @@ def _decode_dests(integers: Iterator[int], number: int, processes: int) -> Dests
     return dests
 
 
-def checked(of: list[Entries]) -> KSLog:
+def checked(entries: list[Entry], processes: int) -> KSLog:
     """A log from entries that came from the network; WireError if no process can have such a log."""
-    newest, left = np.zeros(len(of), np.int64), {}
-    for s, entries in enumerate(of):
-        *earlier, (clock, dests) = sorted(entries.items()) or [(0, 0)]
-        every = [1 << s, dests, *(d for _, d in earlier)]
-        if 0 in entries or sum(every) != reduce(or_, every) or not all(d for _, d in earlier):
+    met = [1 << s for s in range(processes)]  # of each sender: itself, and all Dests before
+    over = set()  # senders whose entry was without Dests: it must be their newest
+    for s, t, dests in entries:
+        if not t or s in over or dests & met[s]:
             raise WireError(f"entries of sender {s} that cannot be in one log")
-        newest[s] = clock
-        if kept := {t: d for t, d in entries.items() if d}:
-            left[s] = kept
-    return KSLog(newest, left)
+        met[s] |= dests
+        if not dests:
+            over.add(s)
+    return to_log(processes, entries)
 
 
 class KS(HoldBack):
@@ -245,7 +135,7 @@ class KS(HoldBack):
         self.others = to_dests(place.others)
         self.clock = place.base
         self.SR = self.last = [0] * place.processes
-        self.LOG = KSLog(np.zeros(place.processes, np.int64), {})
+        self.LOG = to_log(place.processes, ())
 
     def multicast(self, payload: bytes, destinations: frozenset[int] | None, now: int) -> Effects:
         """SEND: a copy with its own log to each destination; then log the message."""
@@ -266,19 +156,12 @@ class KS(HoldBack):
 
     def propagate(self, dests: Dests) -> tuple[KSLog, list[KSLog]]:
         """Constraint II: the log for all others, and the log for each of these destinations."""
-        due = defaultdict(list)
-        for s, t, about in self.LOG.about(dests):
-            for d in members(about):
-                due[d].append(MessageId(s, t))
-        rest = self.LOG.without(dests)
-        return rest, [rest.restored(due[d], d) if d in due else rest for d in members(dests)]
+        return self.LOG.divided(dests)
 
     def missing(self, message: KSMessage) -> MessageId | None:
         """The Delivery Condition."""
-        for s, t, _ in message.olog.about(1 << self.me):
-            if t > self.SR[s]:
-                return MessageId(s, t)
-        return None
+        due = message.olog.due(self.me)
+        return min((MessageId(s, t) for s, t in due if t > self.SR[s]), default=None)
 
     def learn(self, message: KSMessage) -> None:
         """Constraint I: no process need know any longer that this one is a destination."""
@@ -287,12 +170,18 @@ class KS(HoldBack):
 
     def count_control(self, copies: list[KSMessage]) -> Effects:
         """Count the control information of all copies, and measure that of a message, their mean."""
-        sizes = [message.olog.size for message in copies]
+        integers = entries = destinations = empty = 0
+        for message in copies:
+            size = message.olog.size
+            integers += message.integers()
+            entries += size.entries
+            destinations += size.destinations
+            empty += size.empty
         parts = {
-            "integers": sum(message.integers() for message in copies),
-            "entries": sum(size.entries for size in sizes),
-            "destinations": sum(size.destinations for size in sizes),
-            "empty_entries": sum(size.empty for size in sizes),
+            "integers": integers,
+            "entries": entries,
+            "destinations": destinations,
+            "empty_entries": empty,
         }
         yield Count("control_copies", len(copies))
         for part, number in parts.items():
@@ -303,11 +192,11 @@ class KS(HoldBack):
 
     @override
     def count_log(self) -> Effects:
-        log = self.LOG
+        size = self.LOG.size
         yield Sample(
             {
-                "log_integers": self.messages[0].log_integers(log),
-                "log_entries": log.size.entries,
-                "log_empty_entries": log.size.empty,
+                "log_integers": self.messages[0].log_integers(self.LOG),
+                "log_entries": size.entries,
+                "log_empty_entries": size.empty,
             }
         )

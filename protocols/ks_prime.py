@@ -13,11 +13,13 @@ import struct
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, ClassVar
 
 from typing_extensions import override
 
-from .ks import KS, Entries, KSLog, KSMessage, checked, members
+from .ks import KS, Entry, KSMessage, checked
+from .ks_log import KSLog, members
 from .wire import WireError
 
 WORD_BITS = 32
@@ -30,7 +32,8 @@ def words(bits: int) -> int:
 
 def flags(log: KSLog) -> int:
     """The number of flags of a log."""
-    return log.size.destinations + log.size.empty
+    _, destinations, empty = log.size
+    return destinations + empty
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,11 +76,11 @@ class KSPrimeMessage(KSMessage):
             )
         clocks = iter(struct.unpack(f"!{(len(control) - size) // 4}I", control[size:]))
         every = (1 << n) - 1
-        log = [_decode_row(s, bits >> n * (s + 1) & every, clocks) for s in range(n)]
-        return {"dests": bits & every, "olog": checked(log)}
+        rows = (_decode_row(s, bits >> n * (s + 1) & every, clocks) for s in range(n))
+        return {"dests": bits & every, "olog": checked([*chain.from_iterable(rows)], n)}
 
 
-def _decode_row(s: int, flags: int, clocks: Iterator[int]) -> Entries:
+def _decode_row(s: int, flags: int, clocks: Iterator[int]) -> list[Entry]:
     entries: defaultdict[int, int] = defaultdict(int)
     empty = None
     for d in members(flags):
@@ -87,7 +90,7 @@ def _decode_row(s: int, flags: int, clocks: Iterator[int]) -> Entries:
             entries[next(clocks)] |= 1 << d
     if empty is not None and entries.setdefault(empty, 0):
         raise WireError(f"message {empty} of {s} with and without destinations")
-    return dict(sorted(entries.items()))
+    return [(s, t, dests) for t, dests in sorted(entries.items())]
 
 
 class KSPrime(KS):

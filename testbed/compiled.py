@@ -23,6 +23,7 @@ MODULES = (
     "testbed.node.meter",
     "testbed.node.node",
     "testbed.plugins.calls",
+    "testbed.protocols.ks_log",
 )
 # What these import of the testbed: where its types change, they must be compiled again.
 USED = (

@@ -8,6 +8,8 @@ from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
 
+from testbed.compiled import MODULES
+from testbed.compiled import source as source_file
 from testbed.plugins.source import SOURCE, Source
 from testbed.protocols import Protocol
 
@@ -61,5 +63,6 @@ def _homes(home: str, name: str) -> Iterator[str]:
 def _text(module: ModuleType) -> str:
     if isinstance(source := getattr(module, SOURCE, None), Source):
         return source.text
-    file = module.__file__
+    compiled = module.__name__ in MODULES
+    file = str(source_file(module.__name__)) if compiled else module.__file__
     return Path(file).read_text(encoding="utf-8") if file and file.endswith(".py") else ""

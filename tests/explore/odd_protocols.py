@@ -3,8 +3,6 @@
 from collections.abc import Hashable
 from typing import Any, ClassVar
 
-import numpy as np
-
 from testbed.explore import CounterExample, explore
 from testbed.protocols import (
     KS,
@@ -21,7 +19,8 @@ from testbed.protocols import (
     Timestamp,
 )
 from testbed.protocols.broken import BROKEN
-from testbed.protocols.ks import Dests, KSLog, KSMessage
+from testbed.protocols.ks import KSMessage
+from testbed.protocols.ks_log import Dests, KSLog, to_log
 from testbed.protocols.timestamp import VectorMessage
 
 RESTING = {name: p for name, p in BROKEN.items() if p.rests}
@@ -108,9 +107,7 @@ class Amnesiac(KS):
     """Takes what is new to its log for something that it has forgotten."""
 
     def learn(self, message: KSMessage) -> None:
-        newest = np.zeros(self.place.processes, np.int64)
-        newest[message.source] = message.seq
-        self.LOG = KSLog(newest, {})
+        self.LOG = to_log(self.place.processes, [(*message.id, 0)])
 
 
 class Hasty(KS):
@@ -126,9 +123,8 @@ class NewestOnly(KS):
 
     def learn(self, message: KSMessage) -> None:
         super().learn(message)
-        newest = self.LOG.newest.tolist()
-        entries = {s: {newest[s]: of.get(newest[s], 0)} for s, of in self.LOG.left.items()}
-        self.LOG = KSLog(self.LOG.newest, {s: of for s, of in entries.items() if any(of.values())})
+        newest = [(s, t, dests) for s, t, dests in self.LOG if t == self.LOG.newest[s]]
+        self.LOG = to_log(self.place.processes, newest)
 
 
 class Grouped(RST):

@@ -21,7 +21,8 @@ from testbed.protocols import PROTOCOLS, Message, Protocol
 from testbed.protocols.channel.segments import ACK_KIND, ChannelHeader, Segment
 from testbed.protocols.groups import passed
 from testbed.protocols.groups.view import ViewId
-from testbed.protocols.ks import KSMessage, members
+from testbed.protocols.ks import KSMessage
+from testbed.protocols.ks_log import members
 from testbed.protocols.wire import HEADER
 from tests.command_line import CommandLine
 from tests.export.reading import Reader

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scripts.hostility.own import FIFO, written
-from testbed import plugins
+from testbed import compiled, plugins
 from testbed.errors import UserError
 from testbed.experiment import load
 from testbed.plugins import find_protocol, reference
@@ -150,6 +150,13 @@ def test_code_is_all_that_a_protocol_imports(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(code, "_text", lambda m: read(m) + "#" * (m.__name__ == inner.__name__))
     assert code_hash.__wrapped__(daisy) != before[0]
     assert code_hash.__wrapped__(timestamp) == before[1]
+
+
+def test_the_code_of_what_is_compiled_is_its_source() -> None:
+    from testbed.plugins import code
+    from testbed.protocols import ks_log
+
+    assert code._text(ks_log) == compiled.source(ks_log.__name__).read_text(encoding="utf-8")
 
 
 def test_an_installed_package_offers_protocols(

@@ -10,12 +10,12 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from hypothesis import strategies as st
 from typing_extensions import override
 
 from testbed.protocols import MessageId, Place
-from testbed.protocols.ks import KSLog, members, to_dests
+from testbed.protocols.ks import to_dests
+from testbed.protocols.ks_log import KSLog, members, to_log
 from tests.world import Destinations, MemoryLog, P, World
 
 KnownLog = dict[MessageId, set[int]]
@@ -167,13 +167,7 @@ def logs(draw: st.DrawFn, processes: int) -> KSLog:
 
 def make_log(processes: int, entries: dict[MessageId, int]) -> KSLog:
     """The log with these entries."""
-    newest = np.zeros(processes, np.int64)
-    left: defaultdict[int, dict[int, int]] = defaultdict(dict)
-    for (s, t), dests in sorted(entries.items()):
-        newest[s] = t
-        if dests:
-            left[s][t] = dests
-    return KSLog(newest, dict(left))
+    return to_log(processes, ((*name, dests) for name, dests in sorted(entries.items())))
 
 
 def known(log: KSLog) -> KnownLog:

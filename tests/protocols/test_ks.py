@@ -1,13 +1,17 @@
 """KS and KS': the paper's example, causal order, and logs that hold what is necessary and no more."""
 
+import pickle
 import random
 import struct
 from collections.abc import Callable
+from copy import deepcopy
 
 import pytest
 
+from testbed.explore.freeze import freeze
 from testbed.protocols import MessageId, WireError
-from testbed.protocols.ks import KS, Dests, KSLog, KSMessage
+from testbed.protocols.ks import KS, KSMessage
+from testbed.protocols.ks_log import Dests, KSLog
 from testbed.protocols.ks_prime import KSPrime, KSPrimeMessage
 from testbed.protocols.rst import RST
 from tests.protocols.executions import Execution, known, make_log, violations
@@ -296,3 +300,29 @@ def test_malformed_logs_are_refused(integers: list[int]) -> None:
 def test_malformed_arrays_are_refused(integers: list[int]) -> None:
     with pytest.raises(WireError):
         KSPrimeMessage.decode_control(struct.pack(f"!{len(integers)}I", *integers), 3)
+
+
+def test_a_log_is_a_value_that_can_be_copied_compared_and_looked_into() -> None:
+    entries = {MessageId(0, 3): 0b110, MessageId(0, 4): 0, MessageId(2, 1): 0b001}
+    log = make_log(3, entries)
+    assert [*log] == [(0, 3, 0b110), (0, 4, 0), (2, 1, 0b001)]
+    assert log.size == (3, 3, 1)
+    for same in (deepcopy(log), pickle.loads(pickle.dumps(log)), make_log(3, entries)):
+        assert (same, freeze(same)) == (log, freeze(log))
+    assert log.__getstate__() == {"newest": [4, 0, 1], "left": {(0, 3): 0b110, (2, 1): 0b001}}
+    for name in entries:
+        other = make_log(3, {**entries, name: 0b010})
+        assert other != log
+        assert freeze(other) != freeze(log)
+
+
+@BOTH
+def test_of_several_missing_messages_the_first_by_name_is_waited_for(protocol: type[KS]) -> None:
+    """So that the order of deliveries does not depend on how a log is kept."""
+    run = Execution(protocol, 4)
+    names = [run.say(sender, frozenset([1, 3])) for sender in (2, 0)]
+    for name in names:
+        run.pass_on_message(name, 1)
+    answer = run.say(1, frozenset([3]))
+    run.pass_on_message(answer, 3)
+    assert run.log.held == [(3, answer, MessageId(0, 1))]

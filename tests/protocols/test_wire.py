@@ -18,7 +18,8 @@ from testbed.protocols.cluster.gossip import Ball, Gossip
 from testbed.protocols.cluster.lpbcast import News
 from testbed.protocols.cluster.tickets.encoding import ProcessId, ProcessOrNone, WordMessage
 from testbed.protocols.groups import passed
-from testbed.protocols.ks import KSLog, KSMessage, to_dests
+from testbed.protocols.ks import KSMessage, to_dests
+from testbed.protocols.ks_log import KSLog
 from testbed.protocols.rst import MatrixMessage
 from testbed.protocols.timestamp import VectorMessage
 from testbed.protocols.wire import HEADER, decode_header
