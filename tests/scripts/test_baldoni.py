@@ -17,8 +17,11 @@ from scripts.reproductions.baldoni.points import (
     ALL,
     ALTERNATIVES,
     DAISIES,
+    DESTINATIONS,
     EARLY,
     FIXED,
+    MATRIX,
+    MATRIX_FITS,
     OTHERS,
     PIGGYBACK,
     PLAIN,
@@ -39,7 +42,9 @@ from scripts.reproductions.baldoni.points import (
 )
 from scripts.reproductions.claims import Claim, all_of
 from scripts.reproductions.intervals import Interval, is_less
+from testbed.packets.framing import LONGEST_DATAGRAM
 from testbed.protocols.daisy.tree import daisy
+from testbed.protocols.wire import HEADER
 from tests.scripts.judged import edge, hold_against
 
 NOISE = (-1, 1, -1, 1)
@@ -82,6 +87,16 @@ REVERSED = {
     )
     for point, measured in GOOD.items()
 }
+
+
+def test_rst_is_run_where_a_datagram_holds_its_matrix() -> None:
+    control = [4 * (n**2 + DESTINATIONS) for n in (MATRIX_FITS, MATRIX_FITS + 1)]
+    small, large = (HEADER.size + size for size in control)
+    assert small <= LONGEST_DATAGRAM < large
+    curves = {(p.name, p.nodes) for p in parts([64, LARGE])["curves"]}
+    assert (MATRIX, 64) in curves
+    assert {n for name, n in curves if name == "ks"} == {64, LARGE}
+    assert (MATRIX, LARGE) not in curves
 
 
 OF_THE_DAISY = [

@@ -161,12 +161,13 @@ def plan(options: Namespace) -> dict[Point, list[Experiment]]:
 def show_curves(found: Found, tables: list[Table], plots: list[Plot]) -> None:
     """The means of all curves, and plots of control information and delay."""
     rows: list[Cells] = []
+    places = [*curve(found, CURVES[0])]
     for figure, label in CURVED.items():
         for name in DAISIES.values() if figure in ("within", "across") else CURVES:
-            its = curve(found, name).values()
-            rows.append([label, name, *(cell(getattr(each, figure)) for each in its)])
+            its = curve(found, name)
+            cells = (cell(getattr(its[n], figure)) if n in its else "" for n in places)
+            rows.append([label, name, *cells])
             label = ""
-    places = [*curve(found, CURVES[0])]
     heads = ("", "processes", *map(str, places))
     tables.append(Table("curves", "Larger and larger systems", heads, rows, words=2))
     curves = {name: [Point(name, nodes) for nodes in places] for name in CURVES}
@@ -223,8 +224,8 @@ def _draw(
     ticks = [*places]
     for axes, (figure, title) in zip(panels, PANELS, strict=True):
         for index, (legend, each) in enumerate(curves.items()):
-            values = [getattr(found[point], figure) for point in each]
-            draw(axes, index, legend, ticks, values)
+            its = {x: found[p] for x, p in zip(ticks, each, strict=True) if p in found}
+            draw(axes, index, legend, [*its], [getattr(m, figure) for m in its.values()])
         axes.set(xlabel=label, ylabel=title, xscale="log", yscale="log")
         axes.set_xticks(ticks, [str(tick) for tick in ticks])
         axes.minorticks_off()

@@ -18,6 +18,7 @@ from scripts.reproductions.baldoni.points import (
     LEVELS,
     LOADED,
     LOADS,
+    MATRIX_FITS,
     OTHERS,
     PIGGYBACK,
     PLAIN,
@@ -29,6 +30,7 @@ from scripts.reproductions.baldoni.points import (
     WAIT,
     Measured,
     Point,
+    fits,
 )
 from scripts.reproductions.claims import CannotJudgeError, Claim, Finding, all_of, judges
 from scripts.reproductions.intervals import PAIRED, Interval, is_less, less, shown
@@ -85,11 +87,15 @@ def largest(found: Found) -> int:
     return max(curve(found, DAISIES[2]))
 
 
-@judges("control bytes a copy in the largest system: 4 levels < Timestamp, RST, KS", PAIRED)
+@judges(
+    "control bytes a copy in the largest system: 4 levels < Timestamp, KS, and RST with up to "
+    f"{MATRIX_FITS} processes, since larger matrices do not fit into a datagram",
+    PAIRED,
+)
 def less_than_others(found: Found) -> Finding:
     """In the largest system the daisy with the most levels attaches least."""
     n = largest(found)
-    names = (DAISIES[LEVELS[-1]], *OTHERS)
+    names = (DAISIES[LEVELS[-1]], *(name for name in OTHERS if fits(name, n)))
     return is_less("control", *(Point(name, n) for name in names))(found)
 
 
