@@ -160,8 +160,8 @@ class KS(HoldBack):
 
     def missing(self, message: KSMessage) -> MessageId | None:
         """The Delivery Condition."""
-        due = message.olog.due(self.me)
-        return min((MessageId(s, t) for s, t in due if t > self.SR[s]), default=None)
+        missing = message.olog.missing(self.me, self.SR)
+        return None if missing is None else MessageId(*missing)
 
     def learn(self, message: KSMessage) -> None:
         """Constraint I: no process need know any longer that this one is a destination."""

@@ -98,12 +98,16 @@ class KSLog:
         left = {(name >> CLOCK_BITS, name & CLOCK): dests for name, dests in self.left.items()}
         return {"newest": self.newest, "left": left}
 
-    def due(self, d: int) -> list[tuple[int, int]]:
-        """The messages that may be undelivered at d, as (sender, clock)."""
-        bit = 1 << d
-        return [
-            (name >> CLOCK_BITS, name & CLOCK) for name, dests in self.left.items() if dests & bit
-        ]
+    def missing(self, d: int, last: list[int]) -> tuple[int, int] | None:
+        """The first message, as (sender, clock), that d must still deliver before one with this log.
+
+        ``last`` has the clock of the last message of each sender that d has delivered.
+        """
+        bit, found = 1 << d, -1
+        for name, dests in self.left.items():
+            if dests & bit and name & CLOCK > last[name >> CLOCK_BITS]:
+                found = name if found < 0 else min(found, name)
+        return None if found < 0 else (found >> CLOCK_BITS, found & CLOCK)
 
     def divided(self, dests: Dests) -> tuple["KSLog", list["KSLog"]]:
         """The log for all others than these destinations; and the log for each of them.

@@ -1,7 +1,8 @@
 """How reproductions run what they measure: on Spark, once, and going on where they were stopped.
 
-Experiments are run directories like those of any sweep. What is measured by a function of its own is
-kept in a file, a line for each piece, which counts as long as the code is the same.
+Experiments are run directories like those of any sweep, unless there are too many deliveries to write
+down. What is measured by a function of its own is kept in a file, a line for each piece, which counts
+as long as the code is the same.
 """
 
 import math
@@ -14,6 +15,7 @@ from pathlib import Path
 from time import process_time
 from typing import Any, TypeVar
 
+from scripts.reproductions.measuring import measured
 from scripts.searches import Memory, fingerprint, search
 from testbed.commands.terminal import progress_bar
 from testbed.experiment import Experiment
@@ -68,11 +70,34 @@ def took(path: Path) -> float:
     return (ended - begun).total_seconds()
 
 
+def measure(
+    points: Mapping[Key, Sequence[Experiment]],
+    options: Namespace,
+    weight: Callable[[Experiment], float],
+) -> dict[Key, list[Row]]:
+    """The figures of experiments of which no more is kept, those of most weight first."""
+    sweep = Sweep.of([experiment for each in points.values() for experiment in each])
+    pieces = sorted(sweep.points.items(), key=lambda piece: weight(piece[1]), reverse=True)
+    # The name of a point has a hash of the protocol's code in it, as that of a run directory.
+    rows = compute(sweep.name, measured, dict(pieces), options, code="measured")
+    return {
+        key: [rows[identity] for identity in Sweep.of([*each]).points]
+        for key, each in points.items()
+    }
+
+
 def compute(
-    what: str, function: Callable[[Piece], Any], pieces: Mapping[str, Piece], options: Namespace
+    what: str,
+    function: Callable[[Piece], Any],
+    pieces: Mapping[str, Piece],
+    options: Namespace,
+    code: str = "",
 ) -> dict[str, Any]:
-    """A module's function of each piece, in plain data; at once where that is known."""
-    code = fingerprint(Path(getfile(function)).resolve())
+    """A module's function of each piece, in plain data; at once where that is known.
+
+    What was found by other code does not count; ``code`` is by which it is known, if not by its text.
+    """
+    code = code or fingerprint(Path(getfile(function)).resolve())
     memory = Memory(options.runs / f"{what}.jsonl", code)
     found = {}
     with progress_bar(what) as progress:

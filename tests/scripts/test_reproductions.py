@@ -5,14 +5,19 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from scripts.reproductions.chapter import Cell, Chapter, Plot, Reproduction, Table
 from scripts.reproductions.claims import NO, YES, Judged
 from scripts.reproductions.command import main
+from scripts.reproductions.measuring import measured
+from scripts.reproductions.running import Effort, measure
 from scripts.reproductions.show import show
 from testbed.errors import UserError
+from testbed.experiment import Experiment, parse
+from testbed.run import run_experiment
 
 ROOT = Path(__file__).parents[2]
 REPRODUCTIONS = ["all", "baldoni", "chandra", "errata", "friedman", "gidenstam", "mostefaoui"]
@@ -97,3 +102,41 @@ def test_a_chapter_is_shown_and_its_plots_are_written(
     assert lines[7].split() == ["§", "1", "[a]", "<", "b", "1", "[2]", "yes"]
     assert lines[-2:] == ["2 claims; yes: 1, no: 1", f"plots: {tmp_path}"]
     assert (tmp_path / "curve.svg").read_bytes() == b"<svg/>"
+
+
+SMALL: dict[str, Any] = {
+    "name": "small",
+    "topology": {"model": "exponential-channels", "nodes": 5, "mean_ms": 10},
+    "workload": {
+        **{"model": "random-destinations", "messages": 60, "warm_up_messages": 10},
+        **{"mean_interval_ms": 5, "multicast_fraction": 0.5},
+    },
+}
+
+
+def small(protocol: str) -> Experiment:
+    return parse({**SMALL, "protocol": {"name": protocol}}, Path("small.toml"))[0]
+
+
+def test_what_is_only_measured_has_the_figures_of_a_run(tmp_path: Path) -> None:
+    run = run_experiment(small("ks"), tmp_path, lambda what, done, of: None)
+    figures = measured(small("ks"))
+    assert figures == {key: run.summary[key] for key in figures}
+    assert figures["deliveries"] > 100
+
+
+def test_what_is_only_measured_is_judged_all_the_same() -> None:
+    with pytest.raises(UserError, match="causal order is invalid: 60 messages"):
+        measured(small("broken-printed-rst"))
+
+
+def test_experiments_that_are_measured_are_kept_by_their_name(tmp_path: Path) -> None:
+    options = Namespace(runs=tmp_path, master="local[1]", effort=Effort())
+    points = {"a": [small("ks"), small("rst")], "b": [small("ks")]}
+    first = measure(points, options, lambda experiment: 1)
+    assert [row["control_copies"] for row in first["a"]] == [first["b"][0]["control_copies"]] * 2
+    kept = (tmp_path / "small.jsonl").read_text(encoding="utf-8")
+    assert len(kept.splitlines()) == 1 + 2
+    assert measure(points, options, lambda experiment: 1) == first
+    assert (tmp_path / "small.jsonl").read_text(encoding="utf-8") == kept
+    assert options.effort.runs == 4

@@ -156,8 +156,10 @@ def work(experiment: Experiment) -> float:
     workload: Any = experiment.workload
     nodes: int = topology.nodes
     multicast: float = workload.multicast_fraction * (workload.destinations_fraction or 0.5)
-    copies = workload.messages * (1 + nodes * (multicast + workload.broadcast_fraction))
-    return float(0.3 + copies * (30 + 0.4 * nodes) / 1e6)
+    messages: int = workload.messages
+    copies = messages * (1 + nodes * (multicast + workload.broadcast_fraction))
+    us = messages * (20 + 0.6 * nodes) + copies * (12 + 0.08 * nodes)
+    return float(0.1 + us / 1e6)
 
 
 class Size(NamedTuple):
