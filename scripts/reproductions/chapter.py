@@ -90,6 +90,9 @@ class Chapter:
     runs: int = 0
     work: float = 0  # of all runs, in the reproduction's own unit
     seconds: float = 0  # of one processor, for all runs, whenever they were made
+    asked: str = ""  # all options, by which results of the same scale are known again
+    protocols: str = ""  # the names of those that were run
+    code: str = ""  # a hash of all code that decides what is measured and how it is judged
 
 
 class Reproduction(NamedTuple):

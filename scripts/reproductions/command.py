@@ -8,6 +8,7 @@ from pathlib import Path
 
 from scripts import parser
 from scripts.reproductions.chapter import Chapter, Reproduction
+from scripts.reproductions.origin import code_of
 from scripts.reproductions.running import Effort
 from scripts.reproductions.show import show
 from testbed.errors import UserError
@@ -32,14 +33,27 @@ def options_of(paper: Reproduction, arguments: Sequence[str] | None = None) -> N
     return options.parse_args(arguments)
 
 
+def asked(options: Namespace) -> str:
+    """What was asked for, as a text; where it is run and kept changes nothing."""
+    given = {k: v for k, v in vars(options).items() if k not in ("master", "runs", "effort")}
+    return ", ".join(f"{key} = {value}" for key, value in sorted(given.items()))
+
+
 def reproduced(paper: Reproduction, options: Namespace) -> Chapter:
     """The chapter, with what it took."""
     options.effort = Effort()
     chapter = paper.reproduce(options)
     effort = options.effort
+    protocols = " ".join(sorted(effort.protocols))
     return replace(
-        chapter, runs=effort.runs, seconds=effort.seconds, work=paper.work(options)
-    )  # fmt: skip
+        chapter,
+        runs=effort.runs,
+        seconds=effort.seconds,
+        work=paper.work(options),
+        asked=asked(options),
+        protocols=protocols,
+        code=code_of(paper.name, protocols),
+    )
 
 
 def main(paper: Reproduction) -> Chapter:

@@ -8,7 +8,7 @@ as long as the code is the same.
 import math
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from inspect import getfile
 from pathlib import Path
@@ -27,6 +27,7 @@ EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 Key = TypeVar("Key")
 Piece = TypeVar("Piece")
 Row = dict[Any, Any]  # the summary of a run
+ALL = "all"  # protocols
 
 
 @dataclass
@@ -35,6 +36,7 @@ class Effort:
 
     runs: int = 0
     seconds: float = 0.0
+    protocols: set[str] = field(default_factory=set)  # that were run; ALL if that is not known
 
 
 def run(
@@ -49,6 +51,7 @@ def run(
     other runs have.
     """
     sweep = Sweep.of([experiment for each in points.values() for experiment in each])
+    options.effort.protocols |= {e.protocol.name for e in sweep.points.values()}
     with progress_bar(sweep.name) as progress:
         frame = run_points(sweep, options.runs, options.master, progress, weight)
     for name in frame["run"]:
@@ -77,6 +80,7 @@ def measure(
 ) -> dict[Key, list[Row]]:
     """The figures of experiments of which no more is kept, those of most weight first."""
     sweep = Sweep.of([experiment for each in points.values() for experiment in each])
+    options.effort.protocols |= {e.protocol.name for e in sweep.points.values()}
     pieces = sorted(sweep.points.items(), key=lambda piece: weight(piece[1]), reverse=True)
     # The name of a point has a hash of the protocol's code in it, as that of a run directory.
     rows = compute(sweep.name, measured, dict(pieces), options, code="measured")
@@ -97,6 +101,8 @@ def compute(
 
     What was found by other code does not count; ``code`` is by which it is known, if not by its text.
     """
+    if not code:
+        options.effort.protocols.add(ALL)
     code = code or fingerprint(Path(getfile(function)).resolve())
     memory = Memory(options.runs / f"{what}.jsonl", code)
     found = {}

@@ -9,8 +9,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from scripts.reproductions import origin
 from scripts.reproductions.baldoni import chapter as baldoni
-from scripts.reproductions.book import command
+from scripts.reproductions.book import command, store
 from scripts.reproductions.book.blocks import NAME, blocks, unnamed
 from scripts.reproductions.book.markdown import write_docs
 from scripts.reproductions.book.page import write_book
@@ -22,6 +23,7 @@ from scripts.reproductions.drawing import drawn
 from scripts.reproductions.gidenstam import chapter as gidenstam
 from scripts.reproductions.intervals import cell, draw
 from scripts.reproductions.mostefaoui import chapter as mostefaoui
+from scripts.reproductions.origin import code_of
 from scripts.reproductions.running import compute
 from testbed.errors import UserError
 
@@ -189,6 +191,47 @@ def test_the_same_command_makes_the_same_book(
     assert "1 of 1: baldoni" in told.err
     assert "no PDF: it takes one of no-such-browser" in told.err
     assert len((tmp_path / "one" / "doe.jsonl").read_text().splitlines()) == 1 + 3
+
+
+def test_results_that_are_kept_are_not_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "reproductions.md").write_text("")
+    monkeypatch.setattr(command, "papers", lambda names: [DOE])
+    monkeypatch.setattr(command, "BROWSERS", ["no-such-browser"])
+    monkeypatch.setattr(command, "ROOT", tmp_path)
+    monkeypatch.setattr(store, "RESULTS", tmp_path / "docs" / "reproductions")
+    monkeypatch.setattr(store, "text_of", lambda name: TEXT)
+
+    def told(*scale: str) -> str:
+        where = ["--runs", str(tmp_path / "runs"), "--master", "local[1]"]
+        monkeypatch.setattr(sys, "argv", ["all", *scale, *where])
+        command.main()
+        return capsys.readouterr().err
+
+    again = "was run at this scale, with this code; taken from docs/reproductions/baldoni.json"
+    assert again not in told("--quick", "--docs")
+    kept = (tmp_path / "docs" / "reproductions" / "baldoni.json").read_text()
+    assert '"asked": "most = 3"' in kept
+    assert '"protocols": "all"' in kept
+    (tmp_path / "runs" / "doe.jsonl").unlink()  # another machine
+    assert again in told("--quick", "--docs")
+    assert not (tmp_path / "runs" / "doe.jsonl").exists()
+    assert (tmp_path / "docs" / "reproductions" / "baldoni.json").read_text() == kept
+    assert again not in told("--quick")
+    assert again not in told("--paper", "--docs")
+    monkeypatch.setattr(store, "code_of", lambda name, protocols: "other code")
+    assert again not in told("--paper", "--docs")
+
+
+def test_what_a_chapter_is_judged_and_measured_by_is_part_of_its_origin(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    code = {code_of(*of) for of in (("chandra", "ks"), ("chandra", "ks rst"), ("baldoni", "ks"))}
+    assert len(code) == 3
+    monkeypatch.setattr(origin, "code_hash", lambda protocol: "changed")
+    assert code_of("chandra", "ks") not in code
 
 
 def test_how_long_it_takes_is_said_by_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,9 +19,9 @@ from pathlib import Path
 from scripts import parser
 from scripts.reproductions.book.markdown import write_docs
 from scripts.reproductions.book.page import write_book
-from scripts.reproductions.book.store import RESULTS, ROOT, stored, to_json, write_parquet
+from scripts.reproductions.book.store import ROOT, file_of, keep, kept, stored, write_parquet
 from scripts.reproductions.chapter import Chapter, Reproduction
-from scripts.reproductions.command import options_of, reproduced, shared_options
+from scripts.reproductions.command import asked, options_of, reproduced, shared_options
 from scripts.reproductions.show import counted
 from testbed import __version__
 from testbed.errors import UserError
@@ -62,21 +62,31 @@ def main() -> None:
 
 def reproduce_all(options: Namespace) -> None:
     """Run what is to be run, and write the book and its tables."""
-    todo = [(paper, arguments(paper, options)) for paper in papers(options.only)]
+    every = [(paper, arguments(paper, options)) for paper in papers(options.only)]
+    known = {paper.name: kept(paper.name, asked(its)) for paper, its in every if options.docs}
+    todo = [(paper, its) for paper, its in every if not known.get(paper.name)]
     say(estimate(todo, options.master))
     chapters = []
     with context(options.master):  # one Spark for all
-        for number, (paper, its) in enumerate(todo, 1):
-            say(f"{number} of {len(todo)}: {paper.name}")
-            chapters.append(reproduced(paper, its))
-            say(f"{paper.name}: {outcome(chapters[-1])}")
+        for number, (paper, its) in enumerate(every, 1):
+            say(f"{number} of {len(every)}: {paper.name}")
+            if (chapter := known.get(paper.name)) is not None:
+                say(
+                    f"{paper.name} was run at this scale, with this code; taken from {_kept(chapter)}"
+                )
+            else:
+                chapter = reproduced(paper, its)
+                if options.docs:
+                    keep(chapter)
+            chapters.append(chapter)
+            say(f"{paper.name}: {outcome(chapter)}")
     book = options.runs / "book" / scale_of(options)
     write_all(chapters, book, scale_of(options))
     print(f"book: {book / 'book.html'}")
     if (printed := print_to_pdf(book)) is not None:
         print(f"as PDF: {printed}")
     if options.docs:
-        write_results(chapters)
+        write_from_kept()
 
 
 def outcome(chapter: Chapter) -> str:
@@ -109,6 +119,8 @@ def estimate(todo: Sequence[tuple[Reproduction, Namespace]], master: str) -> str
     each = ", ".join(f"{name} {seconds / 60:.0f}" for name, seconds in known.items())
     cores = _cores(master)
     more = f"; not known of {', '.join(others)}" if others else ""
+    if not todo:
+        return "nothing is left to run"
     if not known:
         return f"how long it takes is{more.removeprefix(';')}"
     minutes = sum(known.values()) / 60 / cores
@@ -183,15 +195,16 @@ def print_to_pdf(book: Path) -> Path | None:
     return out
 
 
-def write_results(chapters: Sequence[Chapter]) -> None:
-    """Keep the results in the repository, and write the docs from all that are kept."""
-    RESULTS.mkdir(exist_ok=True)
-    for chapter in chapters:
-        (RESULTS / f"{chapter.name}.json").write_text(to_json(chapter), encoding="utf-8")
+def write_from_kept() -> None:
+    """Write the docs from all results that are kept."""
     file = ROOT / "docs" / "reproductions.md"
     before = file.read_text(encoding="utf-8")
     file.write_text(write_docs(in_order(stored()), before), encoding="utf-8")
     print(f"docs: {file}")
+
+
+def _kept(chapter: Chapter) -> str:
+    return f"{file_of(chapter.name).relative_to(ROOT)}: remove that to run it again"
 
 
 def in_order(chapters: Iterable[Chapter]) -> list[Chapter]:

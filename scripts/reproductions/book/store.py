@@ -10,15 +10,17 @@ from typing import Any
 from scripts.reproductions.chapter import Cell, Chapter, Erratum, Table, texts
 from scripts.reproductions.claims import Judged
 from scripts.reproductions.intervals import half_width
+from scripts.reproductions.origin import code_of
 
 ROOT = Path(__file__).parents[3]
 RESULTS = ROOT / "docs" / "reproductions"
 PLAIN = ("name", "title", "paper", "scale", "seeds", "command", "runs", "work", "seconds")
+ORIGIN = ("asked", "protocols", "code")  # which results of an earlier version do not have
 
 
 def to_json(chapter: Chapter) -> str:
     """All of a chapter but its text, its pictures and the values of single seeds; a row a line."""
-    content: dict[str, Any] = {key: getattr(chapter, key) for key in PLAIN}
+    content: dict[str, Any] = {key: getattr(chapter, key) for key in (*PLAIN, *ORIGIN)}
     content["seconds"] = round(chapter.seconds)
     content["values"] = dict(chapter.values)
     content["tables"] = {table.name: _plain(table) for table in chapter.tables}
@@ -45,6 +47,7 @@ def from_json(text: str, prose: str) -> Chapter:
     content = json.loads(text)
     return Chapter(
         **{key: content[key] for key in PLAIN},
+        **{key: content.get(key, "") for key in ORIGIN},
         text=prose,
         values=content["values"],
         tables=[_table(table) for table in content["tables"].values()],
@@ -62,6 +65,25 @@ def stored() -> list[Chapter]:
         from_json(file.read_text(encoding="utf-8"), text_of(file.stem))
         for file in sorted(RESULTS.glob("*.json"))
     ]
+
+
+def file_of(name: str) -> Path:
+    """Where the results of a chapter are kept."""
+    return RESULTS / f"{name}.json"
+
+
+def keep(chapter: Chapter) -> None:
+    """Keep the results of a chapter in the repository."""
+    RESULTS.mkdir(exist_ok=True)
+    file_of(chapter.name).write_text(to_json(chapter), encoding="utf-8")
+
+
+def kept(name: str, asked: str) -> Chapter | None:
+    """The results of a chapter, if they are kept, of what is asked for, and of the present code."""
+    found = next((chapter for chapter in stored() if chapter.name == name), None)
+    if found is None or (found.asked, found.code) != (asked, code_of(name, found.protocols)):
+        return None
+    return replace(found, scale=f"{found.scale} (results that were kept, without their plots)")
 
 
 def text_of(name: str) -> str:
