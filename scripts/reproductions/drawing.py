@@ -19,11 +19,10 @@ def drawn(
     rows: int,
     columns: int,
     draw: Callable[[list[Axes]], None],
-    share_y: bool = False,
 ) -> Plot:
     """A plot of panels, with one legend; the height is relative to the width of a page."""
     with styled():
         figure = new_figure(PAGE, PAGE * height)
-        draw([*figure.subplots(rows, columns, sharey=share_y, squeeze=False).flat])
+        draw([*figure.subplots(rows, columns, squeeze=False).flat])
         legend(figure, figure.axes[0])
         return Plot(name, caption, render(figure, "svg"), render(figure, "png"))

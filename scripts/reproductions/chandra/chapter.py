@@ -212,16 +212,18 @@ def plot(number: int, suffix: str, rows: list[Row], found: Found) -> Plot:
     how = "with turns, and without (events)" if suffix else "with turns"
     caption = f"Fig. {number}: overhead in per cent of n² over {figure.label}, {how}."
     draw_panels = partial(_draw, number=number, rows=rows, found=found)
-    return drawn(f"fig-{number}{suffix}", caption, 0.7, 2, 2, draw_panels, share_y=number != 3)
+    return drawn(f"fig-{number}{suffix}", caption, 0.7, 2, 2, draw_panels)
 
 
 def _draw(panels: "list[Axes]", number: int, rows: list[Row], found: Found) -> None:
+    figure = FIGURES[number]
     for setting, axes in enumerate(panels, 1):
         for index, (label, of) in enumerate(rows):
             curve = dict(sorted(of(found, number, setting).items()))
             draw(axes, index, label, [*curve], [*curve.values()])
-        axes.set(ylim=(0, None), xlabel=FIGURES[number].label, ylabel="% of n²")
-        axes.set_title(f"S{setting}", loc="left")
+        axes.set(ylim=(0, None), xlabel=figure.label, ylabel="% of n²")
+        fixed = figure.settings[setting - 1].words(figure.label)
+        axes.set_title(f"S{setting}{fixed}", loc="left")
 
 
 def values(found: Found) -> dict[str, str]:
