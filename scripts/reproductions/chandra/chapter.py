@@ -257,7 +257,7 @@ def _ends(found: Found, reading: Reading, figure: int, setting: int) -> str:
 
 
 def _listed(cells: list[Cell]) -> str:
-    return ", ".join(f"{fmean(each.values):.3g}" if each.values else "not run" for each in cells)
+    return " / ".join(f"{fmean(each.values):.3g}" if each.values else "not run" for each in cells)
 
 
 CHANDRA = Reproduction(
