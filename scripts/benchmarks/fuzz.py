@@ -6,22 +6,29 @@ messages and 8 processes. A daisy's experiment counts only if the right daisy pa
 another mistake, which the daisy itself has, and which is told. With several ranges of seeds, luck
 counts for less; so that a range may begin anywhere, no seed is aimed at states that others have not
 reached.
+
+``testbed fuzz`` varies scenes in which a daisy once went wrong (``testbed/fuzz/corpus``), and it would
+prove nothing to find a mistake by its own scene. So whatever goes wrong with a mistake as it stands is
+left out of the corpus while that mistake is searched for; the table says how many scenes these are.
 """
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from scripts import parser
 from testbed.fuzz import Example, Origin, attempt, experiments
-from testbed.fuzz.shrink import Shrinker, nodes_of
+from testbed.fuzz.corpus import scenes
+from testbed.fuzz.elements import Document, nodes_of
+from testbed.fuzz.shrink import Shrinker
 from testbed.protocols.broken import BROKEN
 from testbed.protocols.daisy import Daisy
 
 MOST_SEEDS, MOST_MESSAGES, MOST_PROCESSES = 300, 6, 8
 HEADER = (
-    "protocol                first  found   runs  messages  processes  faults  seconds  violation"
+    "protocol                first  found   runs  messages  processes  faults  scenes left out  "
+    "seconds  violation"
 )
 
 
@@ -50,9 +57,21 @@ def is_its_own(example: Example) -> bool:
     return right is not None and right.wrong is None
 
 
-def find(protocol: str, seeds: range) -> Found | None:
+def others_scenes(protocol: str) -> dict[str, Document]:
+    """The scenes of the corpus that do not go wrong with a mistake as they stand."""
+    if not issubclass(BROKEN[protocol], Daisy):
+        return {}
+
+    def goes_wrong(scene: Document) -> bool:
+        trial = attempt({**scene, "protocol": {**scene["protocol"], "name": protocol}})
+        return trial is not None and trial.wrong is not None
+
+    return {name: scene for name, scene in scenes().items() if not goes_wrong(scene)}
+
+
+def find(protocol: str, seeds: range, corpus: Sequence[Document]) -> Found | None:
     """Try seed after seed until one goes wrong on account of the mistake, and shrink what it shows."""
-    for runs, (seed, example) in enumerate(tries(protocol, seeds), 1):
+    for runs, (seed, example) in enumerate(tries(protocol, seeds, corpus), 1):
         document, trial = example
         if trial.wrong is None:
             continue
@@ -65,11 +84,24 @@ def find(protocol: str, seeds: range) -> Found | None:
     return None
 
 
-def tries(protocol: str, seeds: range) -> Iterator[tuple[int, Example]]:
+def tries(protocol: str, seeds: range, corpus: Sequence[Document]) -> Iterator[tuple[int, Example]]:
     """The experiments of these seeds, each with its outcome."""
     for seed in seeds:
-        for example in experiments(BROKEN[protocol], Origin(seed)):
+        for example in experiments(BROKEN[protocol], Origin(seed), corpus):
             yield seed, example
+
+
+def row(
+    name: str, first: int, found: Found | None, left_out: int, seconds: float, seeds: int
+) -> str:
+    """A line of the table."""
+    if found is None:
+        nothing = f"not found within {seeds} seeds"
+        return f"{name:<22}{first:>7}  {nothing:<40}{left_out:>17}{seconds:>9.1f}"
+    return (
+        f"{name:<22}{first:>7}{found.seed:>7}{found.runs:>7}{found.messages:>10}"
+        f"{found.processes:>11}{found.faults:>8}{left_out:>17}{seconds:>9.1f}  {found.kind}"
+    )
 
 
 def main() -> None:
@@ -84,20 +116,13 @@ def main() -> None:
     print(HEADER)
     failed = []
     for name in options.protocols:
+        corpus = others_scenes(name)
+        left_out = len(scenes()) - len(corpus) if corpus else 0
         for first in options.first_seeds:
             start = time.process_time()
-            found = find(name, range(first, first + options.seeds))
+            found = find(name, range(first, first + options.seeds), [*corpus.values()])
             seconds = time.process_time() - start
-            if found is None:
-                print(
-                    f"{name:<22}{first:>7}  not found within {options.seeds} seeds{seconds:>9.1f}"
-                )
-            else:
-                print(
-                    f"{name:<22}{first:>7}{found.seed:>7}{found.runs:>7}{found.messages:>10}"
-                    f"{found.processes:>11}{found.faults:>8}{seconds:>9.1f}  {found.kind}",
-                    flush=True,
-                )
+            print(row(name, first, found, left_out, seconds, options.seeds), flush=True)
             if found is None or not found.small:
                 failed.append(f"{name} from seed {first}")
     if failed:

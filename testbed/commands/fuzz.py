@@ -23,9 +23,10 @@ def add_parser(commands: Any) -> None:
         "fuzz",
         description="Draw from each seed a network, mostly a small one, messages and answers, and "
         "faults that a protocol promises to survive; simulate it, and let the oracle judge it. Of the "
-        "daisy, a seed is a dozen runs: storms are tried too, in which much is said when somebody goes "
-        "or comes back, and mutants, whose messages and faults meet where the runs before changed "
-        "states. Of a protocol with a table of states, say what was reached of it. "
+        "daisy, a seed is a dozen runs or more: storms are tried too, in which much is said when "
+        "somebody goes or comes back, and mutants, also of scenes in which the daisy once went wrong: "
+        "a few things are changed, so that messages and faults meet. Of a protocol with a table of "
+        "states, say what was reached of it. "
         "For each protocol that fails, the first failure is made as small as possible and written as "
         "an experiment file, which `testbed run` repeats exactly. Exit status: 0 nothing went wrong, "
         "1 something did, 2 it could not be tried.",

@@ -1,10 +1,11 @@
 """Deterministic fault testing: random experiments from seeds, and the smallest that goes wrong.
 
-``profiles`` draw experiments from a seed, and ``mutants`` change one by what its run has shown; a
-``campaign`` is all that is tried of a seed. ``trial`` simulates and judges an experiment, ``shrink``
-reduces one that went wrong to a small one. The result is an experiment file, which ``testbed run``
-repeats exactly. ``coverage`` says how much of a protocol's table of states was reached; the seeds of a
-protocol that has one are tried in rounds, the later of which are aimed at what is missing.
+``profiles`` draw experiments from a seed, the ``corpus`` has some that once went wrong, and ``mutants``
+change one by what its run has shown; a ``campaign`` is all that is tried of a seed. ``trial`` simulates
+and judges an experiment, ``shrink`` reduces one that went wrong to a small one. The result is an
+experiment file, which ``testbed run`` repeats exactly. ``coverage`` says how much of a protocol's table
+of states was reached; the seeds of a protocol that has one are tried in rounds, the later of which are
+aimed at what is missing.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from typing import NamedTuple
 
 import tomli_w
 
-from testbed.fuzz.campaign import Example, experiments, tried
+from testbed.fuzz.campaign import experiments, tried
 from testbed.fuzz.coverage import Coverage
 from testbed.fuzz.profiles import Origin, draw
 from testbed.fuzz.shrink import TRIALS, Shrinker
-from testbed.fuzz.trial import COSTLY, Trial, attempt
+from testbed.fuzz.trial import COSTLY, Example, Trial, attempt
 from testbed.plugins import find_protocol
 from testbed.plugins.source import source_of
 from testbed.protocols import Transition

@@ -34,6 +34,12 @@ def rounded(value: float) -> float:
     return round(value, 3)
 
 
+def nodes_of(document: Document) -> int:
+    """How many nodes an experiment has."""
+    topology = document["topology"]
+    return int(topology.get("nodes") or topology["rows"] * topology["columns"])
+
+
 def any_link(network: Network, rng: random.Random) -> list[int]:
     """The two nodes of a link."""
     return list(rng.choice(sorted((min(edge), max(edge)) for edge in network.graph.edges)))

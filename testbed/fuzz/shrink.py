@@ -12,7 +12,7 @@ from copy import deepcopy
 from itertools import product
 from typing import Any
 
-from testbed.fuzz.elements import SMALL, Document
+from testbed.fuzz.elements import SMALL, Document, nodes_of
 from testbed.fuzz.trial import COSTLY, Triggered, attempt
 from testbed.workloads.script import without
 
@@ -233,12 +233,6 @@ def faults_at_times(document: Document, triggered: Iterable[Triggered]) -> Itera
         if fault.get("nodes") == "same":
             fault["nodes"] = [node]
         yield _replaced(document, ("fault",), index, fault)
-
-
-def nodes_of(document: Document) -> int:
-    """How many nodes an experiment has."""
-    topology = document["topology"]
-    return int(topology.get("nodes") or topology["rows"] * topology["columns"])
 
 
 def complete(nodes: int) -> dict[str, Any]:

@@ -63,6 +63,13 @@ class Trial(NamedTuple):
     sequences: frozenset[tuple[str, ...]] = frozenset()
 
 
+class Example(NamedTuple):
+    """An experiment with its outcome."""
+
+    document: Document
+    trial: Trial
+
+
 class LimitedLog(MemoryLog):
     """A log that ends a run which delivers far more than there is to deliver."""
 

@@ -5,6 +5,7 @@ For those that ``testbed fuzz`` finds soon there is also a seed.
 
 import pytest
 
+from scripts.benchmarks.fuzz import others_scenes
 from testbed.fuzz import Origin, attempt, experiments
 from testbed.fuzz.corpus import scenes
 from testbed.protocols.broken import BROKEN
@@ -68,3 +69,19 @@ def test_the_mistake_shows_and_the_right_daisy_passes(name: str) -> None:
 @pytest.mark.parametrize(("name", "seed"), SEEDS.items())
 def test_a_seed_finds_the_mistake(name: str, seed: int) -> None:
     assert any(trial.wrong for _, trial in experiments(BROKEN[name], Origin(seed)))
+
+
+def test_a_mistake_is_searched_for_without_the_scenes_that_show_it() -> None:
+    others = others_scenes("broken-trusting")
+    assert "daisy-never-heard" not in others
+    assert 20 < len(others) < len(scenes())
+    assert not any(
+        trial.wrong
+        for scene in others.values()
+        if (
+            trial := attempt(
+                {**scene, "protocol": {**scene["protocol"], "name": "broken-trusting"}}
+            )
+        )
+    )
+    assert others_scenes("broken-impatient") == {}, "no daisy has no scenes"

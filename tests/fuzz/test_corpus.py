@@ -7,7 +7,7 @@ import pytest
 
 from testbed.fuzz import attempt, corpus
 from testbed.fuzz.corpus import TIMING, scenes
-from testbed.fuzz.shrink import nodes_of
+from testbed.fuzz.elements import nodes_of
 from testbed.protocols.daisy.levels import REMOVED
 
 ROOT = Path(__file__).parents[2]

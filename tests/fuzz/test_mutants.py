@@ -1,23 +1,33 @@
-"""Mutants: what is drawn again meets the moments of a run, and a seed repeats all that it tries."""
+"""Mutants: what changes meets the moments of a run, and every kind of change is made."""
 
 import random
-import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from testbed.check import Event
-from testbed.fuzz import Origin, Tally, attempt, experiments, try_batch
+from testbed.fuzz import attempt
+from testbed.fuzz.corpus import scenes
 from testbed.fuzz.coverage import sequences
 from testbed.fuzz.messages import stream, triangles
-from testbed.fuzz.mutants import Moment, Mutation, moments
-from testbed.fuzz.profiles import profile_of
-from testbed.fuzz.profiles.plain import resolved
-from testbed.protocols import PROTOCOLS
+from testbed.fuzz.mutants import (
+    CHANGES,
+    CROSSINGS,
+    Moment,
+    crossing,
+    faults,
+    moments,
+    mutant,
+    words,
+)
+from testbed.fuzz.mutants.scope import Scope
+from testbed.fuzz.mutants.talk import STYLES, talk
 from tests.fuzz.daisies import daisies
 
-DAISY = PROTOCOLS["daisy"]
 PARTITION = {"kind": "partition", "nodes": [1], "at_ms": 50.0, "for_ms": 150.0}
+Document = dict[str, Any]
+Change = Callable[[Scope], Document]
 
 
 def flush(t: int, group: int) -> Event:
@@ -39,60 +49,128 @@ def test_sequences_are_what_processes_did_in_a_row() -> None:
     }
 
 
-def test_a_seed_tries_the_same_again_and_all_are_within_the_promises() -> None:
-    runs = [[*experiments(DAISY, Origin(3))] for _ in range(2)]
-    assert runs[0] == runs[1]
-    profile = profile_of(DAISY)
-    storms = [document for document, _ in runs[0] if "-storm-" in document["name"]]
-    assert len(storms) == profile.storms
-    assert profile.storms + 1 < len(runs[0]) <= profile.storms + 1 + profile.mutants
-    for document, trial in runs[0]:
-        assert profile_of(DAISY).promised(resolved(document))
-        assert trial.wrong is None
-    names = [document["name"] for document, _ in runs[0]]
-    assert len({*names}) == len(names)
-    assert {re.sub("-(mutant|storm)-.*", "", name) for name in names} == {names[0]}
+@pytest.fixture(scope="module")
+def parent() -> Document:
+    send = [{"node": 0, "at_ms": 0.0}, {"node": 2, "at_ms": 50.0}]
+    return daisies(send, [PARTITION], nodes=4, group_size=2)
 
 
-@pytest.fixture
-def run() -> tuple[dict[str, Any], Mutation]:
-    document = daisies([{"node": 0, "at_ms": 0.0}], [PARTITION], nodes=4, group_size=2)
-    trial = attempt(document)
+@pytest.fixture(scope="module")
+def shown(parent: Document) -> tuple[Moment, ...]:
+    trial = attempt(parent)
     assert trial is not None
-    return document, Mutation(4, trial.moments, random.Random(1))
+    return trial.moments
 
 
-def test_most_that_is_added_is_near_a_moment(run: tuple[dict[str, Any], Mutation]) -> None:
-    document, mutation = run
-    times = {moment.at_ms for moment in mutation.moments}
+def scope(document: Document, shown: tuple[Moment, ...] = (), seed: int = 1) -> Scope:
+    return Scope(document, shown, None, random.Random(seed))
+
+
+def times(document: Document) -> list[float]:
+    return [
+        what["at_ms"]
+        for what in (*document["workload"]["send"], *document["fault"])
+        if "at_ms" in what
+    ]
+
+
+def test_most_that_is_added_is_near_something(parent: Document, shown: tuple[Moment, ...]) -> None:
+    anchors = {moment.at_ms for moment in shown} | {0.0, 50.0, 200.0}
+    anchors |= {end + later for end in (50.0, 200.0) for later in (70.0, 210.0)}
     near = beyond = 0
-    for _ in range(60):
-        mutant = mutation.of(document)
-        added = [line for line in mutant["workload"]["send"] if line.get("at_ms")]
-        added += [fault for fault in mutant["fault"] if fault != PARTITION]
-        for what in added:
-            away = min(abs(what.get("at_ms", 0.0) - at) for at in times)
+    for seed in range(60):
+        for at in times(talk(scope(parent, shown, seed))):
+            away = min(abs(at - anchor) for anchor in anchors)
             near, beyond = near + (away <= 60.0), beyond + (away > 60.0)
     assert near > 4 * beyond
 
 
-def test_every_kind_of_change_is_made(run: tuple[dict[str, Any], Mutation]) -> None:
-    document, mutation = run
-    mutants = [mutation.of(document) for _ in range(200)]
-    kinds = {fault["kind"] for mutant in mutants for fault in mutant["fault"]}
-    assert kinds == {"partition", "pause", "leave", "crash"}
-    assert any(not mutant["fault"] for mutant in mutants)
-    assert any(mutant["seed"] != document["seed"] for mutant in mutants)
-    cuts = [fault for mutant in mutants for fault in mutant["fault"] if fault.get("nodes") == [1]]
-    assert any(cut["at_ms"] == 50.0 and cut["for_ms"] != 150.0 for cut in cuts)
-    assert any(cut["at_ms"] != 50.0 and cut["for_ms"] == 150.0 for cut in cuts)
+def test_what_is_around_a_focus_is_near_it(parent: Document, shown: tuple[Moment, ...]) -> None:
+    focused = Scope(parent, shown, 5000.0, random.Random(1))
+    drawn = [focused.time() for _ in range(200)]
+    assert 80 < sum(abs(at - 5000.0) <= 60.0 for at in drawn) < 160
 
 
-def test_a_kind_that_is_rare_is_taken_as_often_as_a_frequent_one() -> None:
+@pytest.mark.parametrize("change", dict.fromkeys(CHANGES), ids=lambda change: change.__name__)
+def test_a_change_changes_something_and_leaves_the_parent_as_it_was(
+    change: Change, parent: Document, shown: tuple[Moment, ...]
+) -> None:
+    before = repr(parent)
+    changed = [change(scope(parent, moments, seed)) for seed in range(8) for moments in ((), shown)]
+    assert any(document != parent for document in changed)
+    assert repr(parent) == before
+
+
+@pytest.mark.parametrize("change", dict.fromkeys(CROSSINGS), ids=lambda change: change.__name__)
+def test_what_is_taken_from_another_scene_names_no_process_that_is_not_there(
+    change: Callable[[Scope, Document], Document], parent: Document
+) -> None:
+    small = {**parent, "topology": {**parent["topology"], "nodes": 3}}
+    changed = [change(scope(small), other) for other in scenes().values()]
+    assert any(document != small for document in changed)
+    for document in changed:
+        named = [line["node"] for line in document["workload"]["send"]]
+        named += [node for line in document["workload"]["send"] for node in line.get("to", ())]
+        assert max(named) < 3
+
+
+def test_faults_move_strike_others_take_other_shapes_and_happen_to_two(parent: Document) -> None:
+    def drawn(change: Change) -> list[list[Document]]:
+        return [change(scope(parent, seed=seed))["fault"] for seed in range(40)]
+
+    moved = [fault for [fault] in drawn(faults.move)]
+    assert any(fault["at_ms"] == 50.0 and fault["for_ms"] != 150.0 for fault in moved)
+    assert any(fault["at_ms"] != 50.0 and fault["for_ms"] == 150.0 for fault in moved)
+    assert {fault["kind"] for [fault] in drawn(faults.reshape)} == {"crash", "leave", "pause"}
+    assert {tuple(fault["nodes"]) for [fault] in drawn(faults.divert)} >= {(0,), (0, 1), (2,)}
+    pairs = drawn(faults.echo)
+    assert all(pair[0] == PARTITION and len(pair) == 2 for pair in pairs)
+    assert any(also["at_ms"] == 50.0 and also.get("nodes") == [2] for _, also in pairs)
+
+
+def test_heartbeats_of_another_scene_change_all_times_alike(parent: Document) -> None:
+    other = {
+        **parent,
+        "protocol": {**parent["protocol"], "heartbeat_ms": 10.0, "patience_ms": 35.0},
+    }
+    [fault] = (faster := crossing.times_of(scope(parent), other))["fault"]
+    assert (fault["at_ms"], fault["for_ms"]) == (25.0, 75.0)
+    assert faster["protocol"] == other["protocol"]
+
+
+def test_nobody_answers_a_message_twice(parent: Document) -> None:
+    document = parent
+    for seed in range(60):
+        document = (words.say if seed % 3 else words.retell)(scope(document, seed=seed))
+    answers = [
+        (line["node"], line["answers"])
+        for line in document["workload"]["send"]
+        if "answers" in line
+    ]
+    assert len(answers) == len({*answers}) > 5
+
+
+@pytest.mark.parametrize("style", dict.fromkeys(STYLES), ids=lambda style: style.__name__)
+@pytest.mark.parametrize("faults", [[PARTITION], []], ids=["a fault", "no fault"])
+def test_every_style_gives_a_script(
+    style: Callable[[Scope], list[Any]], faults: list[Any], parent: Document
+) -> None:
+    said = style(scope({**parent, "fault": faults}))
+    assert any("at_ms" in line for line in said)
+    assert all(line.get("answers", -1) < number for number, line in enumerate(said))
+
+
+def test_mutants_of_scenes_are_mostly_within_the_promises() -> None:
+    rng, corpus = random.Random(1), [*scenes().values()]
+    drawn = [mutant(rng.choice(corpus), (), corpus, rng) for _ in range(40)]
+    assert len({repr(document) for document in drawn}) == 40
+    assert sum(attempt(document) is not None for document in drawn) > 20
+
+
+def test_a_kind_that_is_rare_is_taken_as_often_as_a_frequent_one(parent: Document) -> None:
     many = [Moment(float(at), 0, "often") for at in range(99)]
-    mutation = Mutation(2, [*many, Moment(500.0, 1, "once")], random.Random(1))
-    drawn = [mutation._moment().node for _ in range(100)]
-    assert 30 < sum(drawn) < 70
+    draws = scope(parent, (*many, Moment(500.0, 1, "once")))
+    assert 30 < sum(draws.moment().node for _ in range(100)) < 70
 
 
 def test_streams_are_answered_and_triangles_end_where_they_began() -> None:
@@ -106,14 +184,3 @@ def test_streams_are_answered_and_triangles_end_where_they_began() -> None:
         last = number + 1 == len(lines) or "at_ms" in lines[number + 1]
         if last:
             assert line["to"] == [0, 3]
-
-
-def test_runs_are_counted() -> None:
-    from testbed.fuzz import Batch
-
-    tally = try_batch(Batch("daisy", (Origin(3),)))
-    assert tally.runs == len([*experiments(DAISY, Origin(3))])
-    total = Tally("daisy")
-    total.add(tally)
-    total.add(tally)
-    assert (total.seeds, total.runs) == (2, 2 * tally.runs)

@@ -17,10 +17,11 @@ TIMING = [field.name for field in fields(Flat.Settings)]
 
 
 class FlatProfile(MembersProfile):
-    """Draws as for the daisy, without what only groups of servers have, and no mutants or storms."""
+    """Draws as for the daisy, without what only groups of servers have; and nothing but that."""
 
     mutants: ClassVar[int] = 0
     storms: ClassVar[int] = 0
+    scenes: ClassVar[int] = 0
 
     @override
     def fitting(self, network: Network, variant: Table, rng: random.Random) -> Table:

@@ -93,8 +93,19 @@ class MembersProfile(Profile):
 
     least: ClassVar[tuple[int, ...]] = (2, 3, 4)
     sizes: ClassVar[tuple[int, ...]] = (5,) * 8 + (6,) * 6 + (8,) * 5 + (32,)
-    mutants: ClassVar[int] = 2
-    storms: ClassVar[int] = 10
+    mutants: ClassVar[int] = 1
+    storms: ClassVar[int] = 4
+    scenes: ClassVar[int] = 4
+    variations: ClassVar[int] = 3
+
+    @override
+    def settled(self, document: Document) -> Document:
+        table = {key: value for key, value in document["protocol"].items() if key != "name"}
+        try:
+            settle_ms = self.repair_ms(self.protocol.Settings(**table))
+        except ValueError:
+            return document  # it is refused
+        return {**document, "workload": {**document["workload"], "settle_ms": settle_ms}}
 
     @override
     def reliable(self, rng: random.Random) -> bool:

@@ -56,6 +56,10 @@ class Profile:
     """How many mutants of a small experiment are tried."""
     storms: ClassVar[int] = 0
     """How many small experiments of another kind are tried beside the one that is drawn."""
+    scenes: ClassVar[int] = 0
+    """Of how many scenes of the corpus mutants are tried,"""
+    variations: ClassVar[int] = 0
+    """and how many of each."""
 
     def __init__(self, protocol: type[Protocol]) -> None:
         self.protocol = protocol
@@ -91,6 +95,10 @@ class Profile:
         if protocol.needs_overlay:
             document["overlay"] = {"model": rng.choice(["hypercube", "ring", "tree", "complete"])}
         self.finish(document, rng)
+        return document
+
+    def settled(self, document: Document) -> Document:
+        """An experiment that lasts as long as repairs may take with its settings."""
         return document
 
     def storm(self, seed: int, number: int) -> Document:
