@@ -67,17 +67,22 @@ def main() -> None:
 
 def compare_kernels() -> None:
     """Run the default experiment on every kernel in every mode; the oldest comes first."""
-    print(f"{'kernel':<26}{'mode':<10}{'protocol':<12}{'wall':>8}{'CPU':>8}{'ratio':>8}")
+    print(
+        f"{'kernel':<26}{'mode':<10}{'protocol':<12}{'wall':>8}{'ratio':>8}{'CPU':>8}{'ratio':>8}"
+    )
     for experiment in load(DEFAULT, engine="virtual"):
-        oldest: tuple[float, dict[str, bytes]] | None = None
+        oldest: tuple[dict[str, Any], dict[str, bytes]] | None = None
         for kernel in reversed(built_kernels()):
             for trusted in (False, True) if kernel.release.can_leave_untraced else (False,):
                 guest, logs = default_run(experiment, kernel, trusted)
-                oldest = oldest or (guest["cpu_s"], logs)
+                oldest = oldest or (guest, logs)
+                times = [
+                    f"{guest[time]:>6.1f} s{guest[time] / oldest[0][time]:>8.2f}"
+                    for time in ("wall_s", "cpu_s")
+                ]
                 print(
                     f"{guest['kernel']:<26}{guest['mode']:<10}{experiment.protocol.name:<12}"
-                    f"{guest['wall_s']:>6.1f} s{guest['cpu_s']:>6.1f} s"
-                    f"{guest['cpu_s'] / oldest[0]:>8.2f}",
+                    + "".join(times),
                     flush=True,
                 )
                 if logs != oldest[1]:
