@@ -1,17 +1,24 @@
 """The judges of the claims on Overlay and Timestamp, on made-up numbers."""
 
+from argparse import Namespace
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from scripts.reproductions.claims import UNJUDGED, Claim, judged
+from scripts.reproductions.command import options_of
+from scripts.reproductions.friedman import emulated
 from scripts.reproductions.friedman.analysis import break_even
+from scripts.reproductions.friedman.chapter import FRIEDMAN, plan, scale_of
 from scripts.reproductions.friedman.claims import CLAIMS
 from scripts.reproductions.friedman.crashes import Case, Survived, survived
 from scripts.reproductions.friedman.judges import Results
 from scripts.reproductions.friedman.points import (
     CLIQUE,
     CUBE,
+    FIGURES,
     HYPERCAST,
     KEYS,
     NETWORK,
@@ -24,8 +31,12 @@ from scripts.reproductions.friedman.points import (
     Scale,
     experiment,
 )
+from scripts.reproductions.friedman.shown import FIGURE_PANELS, plot
+from testbed.errors import UserError
+from testbed.sweep.points import Sweep
 
 SCALE = Scale((100, 200, 300), 5.0, (2.0, 5.0), (0.02, 0.03))
+EMULATED = SCALE._replace(engine="virtual")
 NOISE = (-1, 1, -1, 1)  # of four seeds
 Change = dict[Any, dict[str, float]]  # of which point, or crashes: the figures that are different
 SENDS = {100: 613, 200: 1425, 300: 2317, ODD_SIZE: 400}
@@ -225,6 +236,73 @@ def test_a_hypercube_survives_fewer_crashes_than_its_connectivity() -> None:
 def test_points_are_experiments_on_the_same_topologies() -> None:
     made = [experiment(point, 3, "bare") for point in SCALE.points() if point.nodes == 100]
     assert len({experiment.topology for experiment in made}) == 1
-    emulated = SCALE._replace(engine="virtual").points()
-    assert {point.engine for point in emulated} == {"simulate", "virtual"}
-    assert len(emulated) == len(SCALE.points()) + len(SCALE.main())
+    assert {point.engine for point in SCALE.points()} == {"simulate"}
+    assert not SCALE.emulated()
+
+
+def both_ways(**different: float) -> Found:
+    """Figures of packets beside simulated ones, of four topologies; one point differs."""
+    found = {point: good(point) | {"deliveries": (0.0,) * 4} for point in EMULATED.points()}
+    for point in EMULATED.emulated():
+        its = found[point._replace(engine="simulate")]
+        found[point] = {key: seeds[:1] for key, seeds in its.items()}
+    found[Point(OVERLAY, 200, 100, engine="virtual")] |= {k: (v,) for k, v in different.items()}
+    return found
+
+
+def test_one_topology_of_each_point_is_emulated_and_simulated() -> None:
+    points = EMULATED.emulated()
+    assert {point.engine for point in points} == {"virtual"}
+    assert {point.protocol for point in points} == {OVERLAY, NETWORK}
+    assert {point._replace(engine="simulate") for point in points} < {*EMULATED.points()}
+    for point, (emulated_run,) in emulated.experiments(EMULATED).items():
+        simulated_run = experiment(point._replace(engine="simulate"), 1, "udp")
+        assert replace(emulated_run, engine="simulate") == simulated_run
+
+
+def test_what_differs_from_the_simulator_is_shown() -> None:
+    assert not emulated.beside(both_ways(), EMULATED).rows
+    hops = both_ways()[Point(OVERLAY, 200, 100)]["hops"][0]
+    found = both_ways(hops=1.01 * hops)
+    assert emulated.beside(found, EMULATED).rows == [
+        ["Overlay", "100", "hops", "same", "+1.000%", "same"]
+    ]
+    assert "the same at 18 of 18 points" in emulated.beside(found, EMULATED).caption
+    lost = emulated.beside(both_ways(deliveries=1), EMULATED)
+    assert "the same at 17 of 18 points" in lost.caption
+
+
+def test_emulated_points_are_marked_in_the_plots() -> None:
+    found = both_ways()
+    plots = [plot(FIGURE_PANELS[0], 1, found, scale).svg for scale in (SCALE, EMULATED)]
+    assert ["from packets" in svg.decode() for svg in plots] == [False, True]
+
+
+def test_an_estimate_is_of_what_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    todo = emulated.experiments(EMULATED)
+    options = Namespace(runs=tmp_path)
+    assert "18 of 18 runs" in emulated.estimate(todo, options)
+    sweep = Sweep.of([one for each in todo.values() for one in each])
+    (tmp_path / sweep.within).mkdir(parents=True)
+    done = [*sweep.points][:5]
+    monkeypatch.setattr(emulated, "finished", lambda *_: dict.fromkeys(done))
+    assert "13 of 18 runs" in emulated.estimate(todo, options)
+
+
+def test_a_network_that_is_not_exact_is_no_evidence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = {**dict.fromkeys(FIGURES, 1), "run": "a-run", "fidelity": "suspect"}
+    monkeypatch.setattr(emulated, "run", lambda todo, *_: {key: [row] for key in todo})
+    with pytest.raises(UserError, match="a-run: its network was suspect"):
+        emulated.emulate(EMULATED, Namespace(runs=tmp_path))
+    row["fidelity"] = "exact"
+    assert len(emulated.emulate(EMULATED, Namespace(runs=tmp_path))) == 18
+
+
+def test_packets_have_headers() -> None:
+    options = options_of(FRIEDMAN, ["--engine", "virtual"])
+    assert scale_of(options).duration_ms == 1
+    assert scale_of(options_of(FRIEDMAN, [])).duration_ms == 5
+    with pytest.raises(UserError, match="--framing bare"):
+        plan(options_of(FRIEDMAN, ["--engine", "virtual", "--framing", "bare"]))

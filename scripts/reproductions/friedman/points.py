@@ -30,6 +30,7 @@ FIGURES = (
         "bytes",
         "control_bytes",
         "copies",
+        "deliveries",
     ),
     *("hops", "delivery_queue_mean", "delivery_queue_max", "network_load_mean", "link_queue_max"),
     *("network_load_bytes_mean", "link_queue_bytes_max"),
@@ -69,10 +70,10 @@ class Scale(NamedTuple):
     probabilities: Sequence[float]
     engine: str = "simulate"
 
-    def main(self, engine: str = "simulate") -> list[Point]:
+    def main(self) -> list[Point]:
         """The points of the paper's figures."""
         return [
-            Point(protocol, n, data, self.duration_ms, engine=engine)
+            Point(protocol, n, data, self.duration_ms)
             for n in self.sizes
             for data in DATA
             for protocol in PROTOCOLS
@@ -103,16 +104,23 @@ class Scale(NamedTuple):
         return [Point(OVERLAY, ODD_SIZE, 0, 1.0, ODD_PROBABILITY, overlay) for overlay in OVERLAYS]
 
     def points(self) -> list[Point]:
-        """All points."""
-        simulated = [
+        """All points that are simulated."""
+        points = [
             *self.main(),
             *self.carried(),
             *self.scanned(),
             *self.edges(),
             *self.overlays(),
         ]
-        emulated = [] if self.engine == "simulate" else self.main(self.engine)
-        return [*dict.fromkeys((*simulated, *emulated))]
+        return [*dict.fromkeys(points)]
+
+    def emulated(self) -> list[Point]:
+        """The points of the paper's figures whose packets are looked at, too.
+
+        Not those with n - 1 copies: switches would have to know the flows of n² pairs.
+        """
+        points = [point for point in self.main() if point.protocol != UNICAST]
+        return [] if self.engine == "simulate" else [p._replace(engine=self.engine) for p in points]
 
 
 def experiment(point: Point, seed: int, framing: str) -> Experiment:

@@ -11,10 +11,10 @@ from scripts.reproductions.claims import Judged, tally
 from scripts.reproductions.drawing import drawn
 from scripts.reproductions.friedman.analysis import break_even
 from scripts.reproductions.friedman.crashes import Case, Survived
+from scripts.reproductions.friedman.emulated import mark
 from scripts.reproductions.friedman.judges import Results
 from scripts.reproductions.friedman.points import (
     DATA,
-    FIGURES,
     LABELS,
     NETWORK,
     OVERLAY,
@@ -67,9 +67,9 @@ def table(key: str, label: str, found: Found, scale: Scale) -> Table:
 
 
 def _at(
-    found: Found, scale: Scale, protocol: str, n: int, data: int, key: str, engine: str = "simulate"
+    found: Found, scale: Scale, protocol: str, n: int, data: int, key: str
 ) -> tuple[float, ...]:
-    return found[Point(protocol, n, data, scale.duration_ms, engine=engine)][key]
+    return found[Point(protocol, n, data, scale.duration_ms)][key]
 
 
 def readings(verdicts: Mapping[str, tuple[Judged, ...]]) -> Table:
@@ -147,23 +147,6 @@ def edges(found: Found, scale: Scale) -> Table:
     )
 
 
-def beside(found: Found, scale: Scale) -> Table:
-    """How far the figures of the packets are from the simulated ones."""
-    rows: list[Cells] = []
-    for point in scale.main(scale.engine):
-        cells = []
-        for key in FIGURES:
-            ours, theirs = (
-                fmean(found[point][key]),
-                fmean(found[point._replace(engine="simulate")][key]),
-            )
-            same = found[point][key] == found[point._replace(engine="simulate")][key]
-            cells.append("same" if same else f"{(ours - theirs) / (theirs or 1):+.3%}")
-        rows.append([LABELS[point.protocol], str(point.nodes), str(point.data), *cells])
-    heads = ("protocol", "nodes", "data", *FIGURES)
-    return Table("packets", "From packets, against simulated", heads, rows, words=3)
-
-
 def plot(panels: Panels, index: int, found: Found, scale: Scale) -> Plot:
     """One of the paper's figures, over the system size."""
     number, data = panels.first + index, DATA[index]
@@ -174,14 +157,12 @@ def plot(panels: Panels, index: int, found: Found, scale: Scale) -> Plot:
 
 
 def _draw(axes: "list[Axes]", panels: Panels, data: int, found: Found, scale: Scale) -> None:
-    engines = {"simulate": ""} | (
-        {scale.engine: ", from packets"} if scale.engine != "simulate" else {}
-    )
     for each, (key, label) in zip(axes, panels.keys, strict=True):
-        curves = [(engine, said, p) for engine, said in engines.items() for p in PROTOCOLS]
-        for index, (engine, said, protocol) in enumerate(curves):
-            values = [_at(found, scale, protocol, n, data, key, engine) for n in scale.sizes]
-            draw(each, index, f"{LABELS[protocol]}{said}", [*scale.sizes], values)
+        for index, protocol in enumerate(PROTOCOLS):
+            values = [_at(found, scale, protocol, n, data, key) for n in scale.sizes]
+            draw(each, index, LABELS[protocol], [*scale.sizes], values)
+        if scale.emulated():
+            mark(each, found, scale, data, key)
         each.set(xlabel="system size (nodes)", ylabel=label)
         if all(fmean(its[key]) > 0 for point, its in found.items() if point.data == data):
             each.set_yscale("log")
