@@ -39,6 +39,7 @@ from .group_layer import (
     Discarding,
     Dismissive,
     Eager,
+    Estranged,
     Forsaking,
     Generous,
     Idle,
@@ -122,6 +123,7 @@ BROKEN: dict[str, type[Protocol]] = {
         Deposed,
         Lavish,
         Awaiting,
+        Estranged,
     )
 }
 

@@ -306,3 +306,26 @@ class Awaiting(Daisy):
         group = super()._group(level, me, view, now)
         group.succession.__class__ = _Awaiting
         return group
+
+
+class _Estranged(Succession):
+    @override
+    def newcomers(self, target: Sequence[Member]) -> frozenset[int]:
+        self.split_off = frozenset()
+        return super().newcomers(target)
+
+
+class Estranged(Daisy):
+    """Takes one for a newcomer that was split off while it was away.
+
+    Broken rule: it comes back to the group that it knows, and is owed what that group still keeps. Who
+    split it off may have crashed, and nobody else have it.
+    """
+
+    name: ClassVar[str] = "broken-estranged"
+
+    @override
+    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
+        group = super()._group(level, me, view, now)
+        group.succession.__class__ = _Estranged
+        return group

@@ -30,6 +30,7 @@ class Succession:
         self.group = group
         self.joiners: dict[int, Joiner] = {}
         self.leavers: dict[int, Leave] = {}
+        self.split_off: frozenset[int] = frozenset()  # from this group, and not back since
 
     @property
     def view(self) -> View:
@@ -39,6 +40,7 @@ class Succession:
 
     def enter(self, view: View) -> None:
         """Forget whose wish was granted in a new view."""
+        self.split_off -= view.roster
         self.leavers = {
             process: leave
             for process, leave in self.leavers.items()
@@ -106,14 +108,16 @@ class Succession:
     def newcomers(self, target: Sequence[Member]) -> frozenset[int]:
         """The processes that nobody answered for, in the view or, if they were in others, above.
 
-        Who is away below a joiner has not just come, but may be below another group by now.
+        Who is away below a joiner has not just come, but may be below another group by now. Nor has who
+        was split off, and returns because it has not heard of that.
         """
         moved = {process for process, joiner in self.joiners.items() if joiner.how == MOVED}
         others = (m for m in target if m not in self.view.members and m.process not in moved)
         come = frozenset().union(*(m.roster - m.away for m in others))
-        new = come - self.view.roster
-        returned = (p for p, joiner in self.joiners.items() if joiner.how == RETURNED)
-        return new.difference(p for p in returned if self.group.is_known_above(p))
+        returned = [j.member for j in self.joiners.values() if j.how == RETURNED]
+        known = {m.process for m in returned if self.group.is_known_above(m.process)}
+        known |= self.split_off & frozenset().union(*(m.roster for m in returned))
+        return come - self.view.roster - known
 
     def admitted_elsewhere(self, states: Iterable[Flushed]) -> Iterator[Member]:
         """Who was admitted to a view that does not prevail, if others who come from it say so.

@@ -366,8 +366,9 @@ class ViewChange:
             event, view = "split", View(view.id, reshape.members, (), view.weak)
             below = (*view.processes, *sorted(view.roster.difference(view.processes)))
             group.admission.candidates = tuple(p for p in below if p != group.me.process)
-        elif reshape is not None and group.is_server:
-            group.given |= reshape.roster
+        elif reshape is not None:
+            group.succession.split_off |= reshape.roster
+            group.given |= reshape.roster if group.is_server else frozenset()
             group.given_to, group.given_at, group.given_in = reshape.number, now, view.id.number
         self.invited = install.invited
         yield group.go(event)

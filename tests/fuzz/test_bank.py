@@ -43,6 +43,7 @@ EXAMPLES = {
     "broken-relying": ("gap", "daisy-split-twice"),
     "broken-deposed": ("gap", "daisy-last-to-have-it"),
     "broken-awaiting": ("loss", "daisy-waits-for-a-view-given-up"),
+    "broken-estranged": ("gap", "daisy-split-off-while-away"),
     "broken-lavish": ("order", "daisy-moved-after-it-was-sent"),
 }
 
