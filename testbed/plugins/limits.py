@@ -18,7 +18,6 @@ from types import FrameType
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
 from testbed.plugins.calls import calls
-from testbed.plugins.host_clock import host_clock
 
 TICK_S = 0.5
 COMPUTING_S = 3.0  # of processor time; a call usually takes less than a millisecond
@@ -131,6 +130,8 @@ def _is_caller(frame: FrameType) -> bool:
 @contextmanager
 def step_limit(file: str) -> Iterator[None]:
     """End a limited call in this context once the code of a file has taken too long in it."""
+    from testbed.plugins.host_clock import host_clock  # whose modules sealed processes are without
+
     with host_clock() as clock:
         trace, look = _stepping(file, clock)
         signal.signal(signal.SIGALRM, look)
