@@ -24,7 +24,7 @@ HOMES = {
 # The rooms of testbed/ from the ground up: a room imports only its own and those before it. Rooms in
 # one line may not import each other.
 ROOMS = (
-    ("compiled", "errors", "progress", "protocols", "topologies"),
+    ("compiled", "errors", "host_clock", "progress", "protocols", "topologies"),
     ("plugins",),
     ("figures", "packets", "workloads", "faults"),
     ("experiment",),

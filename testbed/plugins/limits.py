@@ -130,7 +130,7 @@ def _is_caller(frame: FrameType) -> bool:
 @contextmanager
 def step_limit(file: str) -> Iterator[None]:
     """End a limited call in this context once the code of a file has taken too long in it."""
-    from testbed.plugins.host_clock import host_clock  # whose modules sealed processes are without
+    from testbed.host_clock import host_clock  # whose modules sealed processes are without
 
     with host_clock() as clock:
         trace, look = _stepping(file, clock)

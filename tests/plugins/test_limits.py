@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 import pytest
 
+from testbed.host_clock import host_clock, set_host_clock
 from testbed.plugins import limits
 from testbed.plugins.blame import last_line, lines_of
-from testbed.plugins.host_clock import host_clock, set_host_clock
 from testbed.plugins.limits import StuckError, limited, step_limit
 from testbed.plugins.source import SOURCE
 

@@ -15,7 +15,7 @@ from io import FileIO
 from pathlib import Path
 
 from testbed.engines.virtual.kernel import Kernel
-from testbed.plugins.host_clock import set_host_clock
+from testbed.host_clock import set_host_clock
 
 _MODE = "using_seccomp"  # an int
 _USED = (
