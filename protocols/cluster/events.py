@@ -105,6 +105,8 @@ class Recover(Message):
             if at + form.size > len(control):
                 raise WireError(f"{len(control)} bytes for names of events")
             ticket, clock = form.unpack_from(control, at)
+            if form is WIDE_EID and not clock >> 32:
+                raise WireError(f"clock entry {clock} in more bytes than it takes")
             eids.append(EventId(ticket & (WIDE - 1), clock))
             at += form.size
         return {"eids": tuple(eids)}

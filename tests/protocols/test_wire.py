@@ -154,6 +154,12 @@ def test_control_information_that_encode_would_not_write_is_refused(
         assert again.control_size == len(damaged)
 
 
+def test_a_name_of_an_event_is_refused_in_more_bytes_than_it_takes() -> None:
+    large = Recover(0, 0, eids=(EventId(1, 5 << 32),)).encode_control()
+    with pytest.raises(WireError, match="more bytes"):
+        Recover.decode_control(large[:4] + struct.pack("!Q", 5), 4)
+
+
 @EVERY_PROTOCOL
 @given(data=st.binary(max_size=200))
 def test_arbitrary_bytes_raise_only_the_wire_error(protocol: type[Protocol], data: bytes) -> None:
