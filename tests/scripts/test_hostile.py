@@ -119,7 +119,7 @@ def test_the_script_counts_what_is_wrong(
 def test_a_bad_protocol_ends_as_it_must_and_in_time() -> None:
     outcome = attempt("to-itself", "simulate", 100)
     assert outcome.wrong is None
-    assert 0 < outcome.processor_s < outcome.seconds
+    assert min(outcome.processor_s, outcome.seconds) > 0
     assert "sends m(" in outcome.said
     assert (attempt("twice", "simulate", 0).wrong or "").startswith("it took ")
 
