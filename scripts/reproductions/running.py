@@ -133,5 +133,5 @@ class Timed:
 def total(
     points: Mapping[Any, Sequence[Experiment]], weight: Callable[[Experiment], float]
 ) -> float:
-    """The weight of all runs, equal ones once."""
-    return sum(map(weight, {experiment for each in points.values() for experiment in each}))
+    """The weight of all runs, equal ones once; the same sum in whatever order they come."""
+    return math.fsum(map(weight, {experiment for each in points.values() for experiment in each}))

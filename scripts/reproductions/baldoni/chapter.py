@@ -33,7 +33,7 @@ from scripts.reproductions.chapter import Cells, Chapter, Plot, Reproduction, Ta
 from scripts.reproductions.claims import judged
 from scripts.reproductions.command import text
 from scripts.reproductions.drawing import drawn
-from scripts.reproductions.intervals import cell, draw, value
+from scripts.reproductions.intervals import cell, draw, ratio, value
 from scripts.reproductions.running import run, total
 from testbed.experiment import Experiment
 
@@ -111,8 +111,8 @@ def values(found: Found) -> dict[str, str]:
         return fmean(getattr(found[point], figure))
 
     def across_times() -> str:
-        ends = [Point(name, largest(found)) for name in DAISIES.values()]
-        times = [mean(end, "across") / mean(end, "within") for end in ends]
+        ends = [found[Point(name, largest(found))] for name in DAISIES.values()]
+        times = [fmean(ratio(end.across, end.within)) for end in ends]
         return f"{min(times):.0f} to {max(times):.0f}"
 
     def best(figure: str) -> str:
@@ -200,9 +200,11 @@ def show_alternatives(found: Found, tables: list[Table], plots: list[Plot]) -> N
     """What the alternatives of section 2.3 cost under load, with a plot."""
     rows: list[Cells] = []
     for figure in ("copies", "control", "datagrams", "delay"):
+        head = {**LISTED, **CURVED}[figure]
         for name, label in COMPARED.items():
             values = (getattr(found[Point(name, LOADED, load)], figure) for load in LOADS)
-            rows.append([{**LISTED, **CURVED}[figure], label, *map(cell, values)])
+            rows.append([head, label, *map(cell, values)])
+            head = ""
     heads = (f"{LOADED} processes", "", *(f"{load}/s" for load in LOADS))
     title = "The alternatives of section 2.3, by messages a second"
     tables.append(Table("alternatives", title, heads, rows, words=2))

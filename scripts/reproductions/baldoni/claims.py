@@ -33,7 +33,7 @@ from scripts.reproductions.baldoni.points import (
     fits,
 )
 from scripts.reproductions.claims import CannotJudgeError, Claim, Finding, all_of, judges
-from scripts.reproductions.intervals import PAIRED, Interval, is_less, less, shown
+from scripts.reproductions.intervals import PAIRED, Interval, is_less, less, ratio, shown
 
 Found = Mapping[Any, Any]  # measured at each Point and Grouped
 EXACT = 0.01  # a formula is exact; a message that is sent again or is not counted is less than that
@@ -106,9 +106,9 @@ def less_than_others(found: Found) -> Finding:
 def across_takes_longer(found: Found) -> Finding:
     """Servers on the way take time."""
     ends = [found[Point(name, largest(found))] for name in DAISIES.values()]
-    ratios = [[a / w for a, w in zip(e.across, e.within, strict=True)] for e in ends]
-    answers = [Interval.of(ratio).within(1, inf) for ratio in ratios]
-    return Finding(" ".join(f"{shown(ratio)} ×" for ratio in ratios), all_of(answers))
+    ratios = [ratio(end.across, end.within) for end in ends]
+    answers = [Interval.of(times).within(1, inf) for times in ratios]
+    return Finding(" ".join(f"{shown(times)} ×" for times in ratios), all_of(answers))
 
 
 @judges("delay across groups in the largest system: 2 < 3 < 4 levels", PAIRED)

@@ -184,8 +184,9 @@ def measure(options: Namespace, tuned: Tuned, engine: str) -> Found:
 
 
 def work(options: Namespace) -> float:
-    """The weight of all runs of a sweep; how long rounds are changes nothing."""
-    return total(plan(options, dict.fromkeys(wanted(options), 40.0), options.engine), points.weight)
+    """The weight of all rounds of a sweep; how long they are changes nothing."""
+    planned = plan(options, dict.fromkeys(wanted(options), 40.0), options.engine)
+    return float(options.rounds * total(planned, points.weight))
 
 
 SHOWN = (
