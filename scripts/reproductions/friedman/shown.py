@@ -48,6 +48,7 @@ FIGURE_PANELS = (
                                 ("link_queue_max", "longest queue (packets)"),
                                 ("link_queue_bytes_max", "longest queue (bytes)"))),
 )  # fmt: skip
+WORDS = {key: label for panels in FIGURE_PANELS for key, label in panels.keys}
 
 
 def table(key: str, label: str, found: Found, scale: Scale) -> Table:
@@ -121,7 +122,7 @@ def scan(found: Found, scale: Scale) -> Table:
           for n in sizes),
     ]  # fmt: skip
     rows: list[Cells] = [
-        [f"{LABELS[protocol]}, {n} nodes", key,
+        [f"{LABELS[protocol]}, {n} nodes", WORDS[key],
          *(cell(found[Point(protocol, n, 0, ms)][key]) for ms in scale.durations)]
         for protocol, n, key in wanted
     ]  # fmt: skip
@@ -134,7 +135,7 @@ def edges(found: Found, scale: Scale) -> Table:
     keys = ("delay_ms_mean", "hops", "network_load_bytes_mean")
     points = scale.edges()
     rows: list[Cells] = [
-        [LABELS[protocol], str(data), key,
+        [LABELS[protocol], str(data), WORDS[key],
          *(cell(found[point][key]) for point in points
            if (point.protocol, point.data) == (protocol, data))]
         for key in keys
