@@ -9,6 +9,7 @@ package. A line in braces stands for a table or a plot of that name, ``{claims}`
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
 from scripts.reproductions.claims import Judged
@@ -44,7 +45,7 @@ class Plot:
     name: str
     caption: str
     svg: bytes
-    png: bytes
+    png: bytes = b""  # which is not kept in the repository
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,17 @@ class Chapter:
     asked: str = ""  # all options, by which results of the same scale are known again
     protocols: str = ""  # the names of those that were run
     code: str = ""  # a hash of all code that decides what is measured and how it is judged
+
+
+def write_plots(chapter: Chapter, directory: Path) -> None:
+    """Write the plots of a chapter and the diagrams of its errata."""
+    files = {f"{plot.name}.svg": plot.svg for plot in chapter.plots}
+    files |= {f"{plot.name}.png": plot.png for plot in chapter.plots}
+    files |= {f"{erratum.name}.svg": erratum.diagram for erratum in chapter.errata}
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        if content:
+            (directory / name).write_bytes(content)
 
 
 class Reproduction(NamedTuple):

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Shown
 
-from scripts.reproductions.chapter import Chapter, Table, texts
+from scripts.reproductions.chapter import Chapter, Table, texts, write_plots
 from scripts.reproductions.claims import NO, VERDICTS, Judged, tally
 
 WIDTH = 140  # of a table
@@ -24,12 +24,7 @@ def show(chapter: Chapter, directory: Path) -> None:
         show_table(out, erratum.outcomes)
         out.print("\n".join(f"  {escape(command)}" for command in erratum.commands))
     show_claims(out, chapter.claims)
-    directory.mkdir(parents=True, exist_ok=True)
-    for plot in chapter.plots:
-        for suffix, content in (("svg", plot.svg), ("png", plot.png)):
-            (directory / f"{plot.name}.{suffix}").write_bytes(content)
-    for erratum in chapter.errata:
-        (directory / f"{erratum.name}.svg").write_bytes(erratum.diagram)
+    write_plots(chapter, directory)
     if chapter.plots or chapter.errata:
         print(f"plots: {directory}")
 

@@ -16,7 +16,7 @@ from scripts.reproductions.book.blocks import NAME, blocks, unnamed
 from scripts.reproductions.book.markdown import write_docs
 from scripts.reproductions.book.page import write_book
 from scripts.reproductions.book.store import from_json, stored, to_json, write_parquet
-from scripts.reproductions.chapter import Chapter, Erratum, Plot, Reproduction, Table
+from scripts.reproductions.chapter import Chapter, Erratum, Plot, Reproduction, Table, write_plots
 from scripts.reproductions.claims import Judged
 from scripts.reproductions.command import text
 from scripts.reproductions.drawing import drawn
@@ -111,13 +111,19 @@ def test_docs_have_what_the_text_names() -> None:
     assert "**Delays.** In all.\n\n|  | of | ms |\n|---|---|---:|\n| a | x | 2 ± 2.5 |" in docs
     assert "| § 2 | b < a | 1 against 2 | **no** |" in docs
     assert "### Doe, § 3: A slip" in docs
+    assert "![A curve of n < 3.](reproductions/baldoni/curve.svg)" in docs
+    assert "![Space-time diagram: A slip](reproductions/baldoni/slip.svg)" in docs
+    assert "More plots: [More](reproductions/baldoni/extra.svg)." in docs
     assert "Other" not in docs
 
 
-def test_results_that_are_kept_give_the_same_docs() -> None:
-    kept = from_json(to_json(CHAPTER), TEXT)
+def test_results_that_are_kept_give_the_same_docs_and_plots(tmp_path: Path) -> None:
+    write_plots(CHAPTER, tmp_path)
+    kept = from_json(to_json(CHAPTER), TEXT, tmp_path)
     assert write_docs([kept]) == write_docs([CHAPTER])
     assert (kept.runs, kept.work, kept.seconds) == (6, 2.0, 60.0)
+    assert [(plot.name, plot.svg) for plot in kept.plots] == [("curve", SVG), ("extra", SVG)]
+    assert kept.errata[0].diagram == SVG
 
 
 def test_tables_are_parquet_files_with_the_values_of_seeds(tmp_path: Path) -> None:
@@ -215,6 +221,8 @@ def test_results_that_are_kept_are_not_run_again(
     kept = (tmp_path / "docs" / "reproductions" / "baldoni.json").read_text()
     assert '"asked": "most = 3"' in kept
     assert '"protocols": "all"' in kept
+    plot = tmp_path / "docs" / "reproductions" / "baldoni" / "curve.svg"
+    assert plot.read_bytes().startswith(b"<?xml")
     (tmp_path / "runs" / "doe.jsonl").unlink()  # another machine
     assert again in told("--quick", "--docs")
     assert not (tmp_path / "runs" / "doe.jsonl").exists()

@@ -20,7 +20,7 @@ from scripts import parser
 from scripts.reproductions.book.markdown import write_docs
 from scripts.reproductions.book.page import write_book
 from scripts.reproductions.book.store import ROOT, file_of, keep, kept, stored, write_parquet
-from scripts.reproductions.chapter import Chapter, Reproduction
+from scripts.reproductions.chapter import Chapter, Reproduction, write_plots
 from scripts.reproductions.command import asked, options_of, reproduced, shared_options
 from scripts.reproductions.show import counted
 from testbed import __version__
@@ -150,11 +150,7 @@ def write_all(chapters: Sequence[Chapter], book: Path, scale: str) -> None:
     with whole(book / "book.html") as part:
         part.write_text(write_book(chapters, made, command, all_versions()), encoding="utf-8")
     for chapter in chapters:
-        directory = book / "plots" / chapter.name
-        directory.mkdir(parents=True, exist_ok=True)
-        for plot in chapter.plots:
-            (directory / f"{plot.name}.svg").write_bytes(plot.svg)
-            (directory / f"{plot.name}.png").write_bytes(plot.png)
+        write_plots(chapter, book / "plots" / chapter.name)
 
 
 def all_versions() -> dict[str, str]:

@@ -1,9 +1,9 @@
-"""The docs: chapters as Markdown, with the tables that their texts name and all verdicts."""
+"""The docs: chapters as Markdown, with the tables and plots that their texts name and all verdicts."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from scripts.reproductions.book.blocks import blocks
+from scripts.reproductions.book.blocks import blocks, unnamed
 from scripts.reproductions.chapter import Chapter, Erratum, Plot, Table, texts
 from scripts.reproductions.claims import NO, VERDICTS, Judged, tally
 
@@ -30,6 +30,9 @@ def section_of(chapter: Chapter) -> str:
     """A chapter, from its title on."""
     parts = [chapter.title, f"`{chapter.command}`: {chapter.scale}; seeds {chapter.seeds}."]
     parts += [_block(block, chapter) for block in blocks(chapter)]
+    if plots := unnamed(chapter)[1]:
+        links = (f"[{plot.caption.rstrip('.')}]({_file(chapter, plot.name)})" for plot in plots)
+        parts.append(f"More plots: {'; '.join(links)}.")
     return "\n\n".join(filter(None, parts))
 
 
@@ -50,7 +53,7 @@ def summary(chapters: Sequence[Chapter]) -> str:
 def _block(block: str | Table | Plot, chapter: Chapter) -> str:
     match block:
         case Plot():
-            return ""
+            return _picture(block.caption, _file(chapter, block.name))
         case Table():
             title = f"**{block.title}.**" + (f" {block.caption}" if block.caption else "")
             rows = [texts(row) for row in block.rows]
@@ -58,8 +61,17 @@ def _block(block: str | Table | Plot, chapter: Chapter) -> str:
         case "claims":
             return _claims(chapter.claims)
         case "errata":
-            return "\n\n".join(map(_erratum, chapter.errata))
+            return "\n\n".join(_erratum(its, chapter) for its in chapter.errata)
     return block
+
+
+def _file(chapter: Chapter, name: str) -> str:
+    """Where a plot is kept, as the docs link to it."""
+    return f"reproductions/{chapter.name}/{name}.svg"
+
+
+def _picture(caption: str, file: str) -> str:
+    return f"![{caption}]({file})\n\n*{caption}*"
 
 
 def _claims(claims: Iterable[Judged]) -> str:
@@ -70,12 +82,16 @@ def _claims(claims: Iterable[Judged]) -> str:
     return _table(("", "the paper", "measured", "holds"), rows, 4)
 
 
-def _erratum(its: Erratum) -> str:
+def _erratum(its: Erratum, chapter: Chapter) -> str:
     commands = "\n".join(its.commands)
+    printed, wrong, repair = (f"**{head}** {told}" for head, told in its.told)
     return "\n\n".join(
         (
             f"### {its.where}: {its.title}",
-            *(f"**{head}** {told}" for head, told in its.told),
+            printed,
+            wrong,
+            f"![Space-time diagram: {its.title}]({_file(chapter, its.name)})",
+            repair,
             f"```sh\n{commands}\n```",
             _table(its.outcomes.heads, [texts(row) for row in its.outcomes.rows], 9),
         )

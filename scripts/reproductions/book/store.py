@@ -1,13 +1,14 @@
-"""Chapters as files: JSON that the docs are written from, and Parquet for those who count on."""
+"""Chapters as files: JSON and SVG for the docs, and Parquet for those who count on."""
 
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from scripts.reproductions.chapter import Cell, Chapter, Erratum, Table, texts
+from scripts.reproductions.chapter import Cell, Chapter, Erratum, Plot, Table, texts, write_plots
 from scripts.reproductions.claims import Judged
 from scripts.reproductions.intervals import half_width
 from scripts.reproductions.origin import code_of
@@ -19,11 +20,12 @@ ORIGIN = ("asked", "protocols", "code")  # which results of an earlier version d
 
 
 def to_json(chapter: Chapter) -> str:
-    """All of a chapter but its text, its pictures and the values of single seeds; a row a line."""
+    """All of a chapter but its text, its plots and the values of single seeds; a row a line."""
     content: dict[str, Any] = {key: getattr(chapter, key) for key in (*PLAIN, *ORIGIN)}
     content["seconds"] = round(chapter.seconds)
     content["values"] = dict(chapter.values)
     content["tables"] = {table.name: _plain(table) for table in chapter.tables}
+    content["plots"] = {plot.name: plot.caption for plot in chapter.plots}
     content["claims"] = [its._asdict() for its in chapter.claims]
     content["errata"] = [
         {**vars(its), "commands": [*its.commands], "outcomes": _plain(its.outcomes), "diagram": ""}
@@ -42,18 +44,24 @@ def _table(content: dict[str, Any]) -> Table:
     return Table(**{**content, "heads": content["heads"].split(" | "), "rows": rows})
 
 
-def from_json(text: str, prose: str) -> Chapter:
-    """The chapter that was written like this, with its text and without pictures."""
+def from_json(text: str, prose: str, plots: Path) -> Chapter:
+    """The chapter that was written like this, with its text, and its plots from a directory."""
     content = json.loads(text)
+
+    def svg(name: str) -> bytes:
+        file = plots / f"{name}.svg"
+        return file.read_bytes() if file.exists() else b""
+
     return Chapter(
         **{key: content[key] for key in PLAIN},
         **{key: content.get(key, "") for key in ORIGIN},
         text=prose,
         values=content["values"],
         tables=[_table(table) for table in content["tables"].values()],
+        plots=[Plot(name, told, svg(name)) for name, told in content.get("plots", {}).items()],
         claims=[Judged(**its) for its in content["claims"]],
         errata=[
-            Erratum(**{**its, "outcomes": _table(its["outcomes"]), "diagram": b""})
+            Erratum(**{**its, "outcomes": _table(its["outcomes"]), "diagram": svg(its["name"])})
             for its in content["errata"]
         ],
     )
@@ -62,7 +70,7 @@ def from_json(text: str, prose: str) -> Chapter:
 def stored() -> list[Chapter]:
     """The chapters whose results are kept in the repository, by name."""
     return [
-        from_json(file.read_text(encoding="utf-8"), text_of(file.stem))
+        from_json(file.read_text(encoding="utf-8"), text_of(file.stem), file.with_suffix(""))
         for file in sorted(RESULTS.glob("*.json"))
     ]
 
@@ -73,8 +81,10 @@ def file_of(name: str) -> Path:
 
 
 def keep(chapter: Chapter) -> None:
-    """Keep the results of a chapter in the repository."""
-    RESULTS.mkdir(exist_ok=True)
+    """Keep the results of a chapter in the repository, and its plots as SVG."""
+    plots = RESULTS / chapter.name
+    shutil.rmtree(plots, ignore_errors=True)
+    write_plots(replace(chapter, plots=[replace(plot, png=b"") for plot in chapter.plots]), plots)
     file_of(chapter.name).write_text(to_json(chapter), encoding="utf-8")
 
 
@@ -83,7 +93,7 @@ def kept(name: str, asked: str) -> Chapter | None:
     found = next((chapter for chapter in stored() if chapter.name == name), None)
     if found is None or (found.asked, found.code) != (asked, code_of(name, found.protocols)):
         return None
-    return replace(found, scale=f"{found.scale} (results that were kept, without their plots)")
+    return replace(found, scale=f"{found.scale} (results that were kept)")
 
 
 def text_of(name: str) -> str:
