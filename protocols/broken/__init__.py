@@ -46,6 +46,7 @@ from .group_layer import (
     Outdated,
     Presuming,
     Reassured,
+    Solitary,
     Trusting,
     Unforgiving,
 )
@@ -124,6 +125,7 @@ BROKEN: dict[str, type[Protocol]] = {
         Lavish,
         Awaiting,
         Estranged,
+        Solitary,
     )
 }
 
