@@ -23,6 +23,7 @@ from .daisy import (
     EmptyHanded,
     Halting,
     Hospitable,
+    Ignoring,
     Lavish,
     Misguiding,
     Overtaking,
@@ -46,7 +47,6 @@ from .group_layer import (
     Outdated,
     Presuming,
     Reassured,
-    Solitary,
     Trusting,
     Unforgiving,
 )
@@ -125,7 +125,7 @@ BROKEN: dict[str, type[Protocol]] = {
         Lavish,
         Awaiting,
         Estranged,
-        Solitary,
+        Ignoring,
     )
 }
 

@@ -16,7 +16,7 @@ from ..daisy.matrices import Matrices
 from ..daisy.relay import Relaying
 from ..daisy.server_group import ByOrigin
 from ..groups.group import Group
-from ..groups.messages import Cast
+from ..groups.messages import Cast, Join
 from ..groups.succession import Succession
 from ..groups.view import Member, View
 from ..wire import MessageId
@@ -299,3 +299,18 @@ class Lavish(Daisy):
     @override
     def is_done_above(self, name: MessageId) -> bool:
         return False
+
+
+class Ignoring(Daisy):
+    """Ignores one that asks for its own place in the group of servers.
+
+    Broken rule: that one serves another part of the same group, and has not heard of this one. Nobody
+    else tells it, and it stays outside for ever.
+    """
+
+    name: ClassVar[str] = "broken-ignoring"
+
+    @override
+    def guide(self, level: int, join: Join, sender: int, now: int) -> Effects:
+        if self.levels is not None:
+            yield from self.levels.guide(level, join, sender)

@@ -12,8 +12,7 @@ from typing_extensions import override
 
 from ..base import Effects
 from ..daisy import Daisy
-from ..groups.admission import Admission
-from ..groups.agreed import Flushed, Proposal, Reshape
+from ..groups.agreed import Flushed, Proposal
 from ..groups.detector import Detector
 from ..groups.group import Group
 from ..groups.messages import Cast, Expelled, Leave, Report
@@ -329,27 +328,4 @@ class Estranged(Daisy):
     def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
         group = super()._group(level, me, view, now)
         group.succession.__class__ = _Estranged
-        return group
-
-
-class _Solitary(Admission):
-    @override
-    def move(self, reshape: Reshape) -> Effects:
-        yield from super().move(reshape)
-        self.others = ()
-
-
-class Solitary(Daisy):
-    """Starts a group again that it was to join and could not reach, and looks for nobody there.
-
-    Broken rule: those whom it was sent to count as absent, and are sought. They may only be cut off,
-    and go on as the same group, in whose place the group of servers admits nobody else.
-    """
-
-    name: ClassVar[str] = "broken-solitary"
-
-    @override
-    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
-        group = super()._group(level, me, view, now)
-        group.admission.__class__ = _Solitary
         return group

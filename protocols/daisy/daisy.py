@@ -309,8 +309,8 @@ class Daisy(Hierarchy):
                     yield from self.levels.on_path(message, sender, now)
                 else:
                     yield from self.translate(level, group.receive(message, sender, now), now)
-                if self.levels is not None and isinstance(message, Join):
-                    yield from self.levels.guide(level, message, sender)
+                if isinstance(message, Join):
+                    yield from self.guide(level, message, sender, now)
                 yield from self._advance(now)
                 return
         if self.levels is not None:

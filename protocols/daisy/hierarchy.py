@@ -18,7 +18,7 @@ from typing_extensions import override
 
 from ..base import Deliver, Effects, Hold, Place, Protocol, Send
 from ..groups.group import Group
-from ..groups.messages import Cast, Leave
+from ..groups.messages import Cast, Join, Leave
 from ..groups.packing import Pack, packed
 from ..groups.states import OUT, SEEKING
 from ..groups.view import Member, View, ViewId
@@ -114,6 +114,20 @@ class Hierarchy(Protocol):
                 self.handing_up = True
                 yield from self._hand_up(cast)
                 self.handing_up = False
+
+    def guide(self, level: int, join: Join, sender: int, now: int) -> Effects:
+        """Tell a joiner that belongs to another group so, or that its own group goes on without it.
+
+        Two parts of a group that have not heard of each other meet in the group above, where only one
+        of them can have a member.
+        """
+        if self.levels is not None:
+            yield from self.levels.guide(level, join, sender)
+        below = self.groups[level - 1] if level else None
+        if below is None or below.view is None or not below.is_server or below.seeking:
+            return
+        if join.member.of == below.number and join.source not in below.view.processes:
+            yield from below.admission.correct(join.source, now)
 
     def relayers(self, level: int, cast: Cast) -> set[int]:
         """The members that relay a message out of a group, if ``safe`` once all others have it."""

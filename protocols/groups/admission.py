@@ -102,11 +102,9 @@ class Admission:
         group = self.group
         yield group.go("move")
         self.brought = () if group.view is None else group.view.absent
-        beside = (m for m in reshape.members if m.process != group.me.process)
-        there = (Member(p, 0, frozenset({p}), p) for p in reshape.contacts)
-        self.others = (*there, *beside, *self.brought)
         self.contacts, self.moved, self.asking_since = (), True, None
-        self.candidates = (*reshape.contacts, *sorted(reshape.processes - {group.me.process}))
+        beside = reshape.processes - {group.me.process}
+        self.candidates = (*reshape.contacts, *sorted(beside))
         group.give_up_view()
 
     def astray(self) -> bool:

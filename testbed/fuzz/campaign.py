@@ -1,8 +1,10 @@
-"""The experiments of one seed: one that is drawn, and for some protocols storms, and mutants.
+"""The experiments of one seed: one that is drawn, and for some protocols a scene, storms, and mutants.
 
-There are mutants of the experiment that was drawn, and of some scenes of the corpus. Each is made of
-the last one of its line that has shown something new: three things in a row that no process did in the
-runs before. All of it follows from the origin and the corpus, so that a seed repeats what it has found.
+A seed tries one scene of the corpus as it stands, by turns, so that a mistake that is made again is
+found within as many seeds as there are scenes. There are mutants of the experiment that was drawn, and
+of some scenes. Each is made of the last one of its line that has shown something new: three things in a
+row that no process did in the runs before. All of it follows from the origin and the corpus, so that a
+seed repeats what it has found.
 """
 
 import random
@@ -44,6 +46,8 @@ def _experiments(
     if nodes_of(drawn.document) > SMALL:
         return
     name = drawn.document["name"]
+    if corpus and profile.scenes:
+        yield from _replayed(corpus[origin.seed % len(corpus)], reference(protocol), name)
     for number in range(1, profile.storms + 1):
         yield tried(profile.storm(origin.seed, number))
     line = Line(profile, corpus, stream(origin.seed, "mutants", name), f"{name}-mutant")
@@ -54,6 +58,17 @@ def _experiments(
         document = {**scene, "protocol": {**scene["protocol"], "name": reference(protocol)}}
         line = Line(profile, corpus, rng, f"{name}-scene-{number}")
         yield from line.of(document, profile.variations)
+
+
+def _replayed(scene: Document, protocol: str, name: str) -> Iterator[Example]:
+    """A scene as it stands, unless this protocol does not promise to survive it."""
+    document = {
+        **scene,
+        "protocol": {**scene["protocol"], "name": protocol},
+        "name": f"{name}-replay",
+    }
+    if (trial := attempt(document)) is not None:
+        yield Example(document, trial)
 
 
 def tried(document: Document) -> Example:

@@ -21,7 +21,8 @@ def test_a_seed_tries_the_same_again_and_all_are_within_the_promises() -> None:
         assert trial.wrong is None, trial.sentence
     names = [document["name"] for document, _ in runs[0]]
     assert len({*names}) == len(names)
-    assert {re.sub("-(mutant|storm|scene)-.*", "", name) for name in names} == {names[0]}
+    assert {re.sub("-(mutant|storm|scene)-.*|-replay", "", name) for name in names} == {names[0]}
+    assert sum(name.endswith("-replay") for name in names) == 1
     assert sum("-storm-" in name for name in names) == profile.storms
     assert 0 < sum("-mutant-" in name for name in names) <= profile.mutants
     scenes_ = {name.rsplit("-", 1)[0] for name in names if "-scene-" in name}
@@ -37,6 +38,22 @@ def test_scenes_are_varied_one_by_one_and_come_from_the_corpus_that_is_given() -
     ]
     assert varied
     assert all(document["links"] == one["links"] for document in varied), "there is no other"
+
+
+def test_every_scene_is_tried_as_it_stands_by_one_of_so_many_seeds() -> None:
+    """So a mistake that is made again is found, however rarely a mutant of its scene shows it."""
+    corpus = [*scenes().values()][:3]
+
+    def replayed(seed: int) -> str:
+        replays = (
+            e.document
+            for e in experiments(DAISY, Origin(seed), corpus)
+            if e.document["name"].endswith("-replay")
+        )
+        return str({**next(replays), "name": ""})
+
+    found = {replayed(seed) for seed in (1, 2, 3)}
+    assert found == {str({**scene, "name": ""}) for scene in corpus}
 
 
 def test_runs_are_counted() -> None:
