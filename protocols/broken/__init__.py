@@ -48,6 +48,7 @@ from .group_layer import (
     Presuming,
     Reassured,
     Trusting,
+    Unfamiliar,
     Unforgiving,
 )
 from .groups import ArrivalOrder, OwnGroups, StampsInTurn, Unanswered, Unstamped
@@ -126,6 +127,7 @@ BROKEN: dict[str, type[Protocol]] = {
         Awaiting,
         Estranged,
         Ignoring,
+        Unfamiliar,
     )
 }
 

@@ -12,6 +12,7 @@ from typing_extensions import override
 
 from ..base import Effects
 from ..daisy import Daisy
+from ..groups.admission import Admission
 from ..groups.agreed import Flushed, Proposal
 from ..groups.detector import Detector
 from ..groups.group import Group
@@ -328,4 +329,26 @@ class Estranged(Daisy):
     def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
         group = super()._group(level, me, view, now)
         group.succession.__class__ = _Estranged
+        return group
+
+
+class _Unfamiliar(Admission):
+    @override
+    def was_member(self) -> bool:
+        return self.group.view is not None
+
+
+class Unfamiliar(Daisy):
+    """Takes one for a newcomer whose group was merged with another while it was away.
+
+    Broken rule: it is owed what was sent to its old group. A part of the other group that has not heard
+    of the merge may admit it, and must ask the group above for that.
+    """
+
+    name: ClassVar[str] = "broken-unfamiliar"
+
+    @override
+    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
+        group = super()._group(level, me, view, now)
+        group.admission.__class__ = _Unfamiliar
         return group

@@ -33,6 +33,7 @@ class Admission:
         self.others = tuple(others)  # the absent, if this process has to start the group again
         self.hasty = False  # whether a group that it starts again may relay at once
         self.moved = False  # whether it comes from another group
+        self.returns = False  # whether it was a member of one that others left for this one
         self.brought: tuple[Member, ...] = ()  # who was absent there
         self.asking_since: int | None = None
         self.seekers: dict[int, int] = {}  # who seeks the group as well, and when that was heard
@@ -58,7 +59,7 @@ class Admission:
         """
         group = self.group
         if group.seeking:
-            how = MOVED if self.moved else OUTSIDE if group.view is None else RETURNED
+            how = MOVED if self.moved else RETURNED if self.was_member() else OUTSIDE
             asked = {*self.contacts, *self._seekers(now), *self._candidate()}
             peers = tuple(sorted(asked - {group.me.process}))
         else:
@@ -119,11 +120,16 @@ class Admission:
         """Seek the group that the former members have joined; they keep what is owed to this one."""
         if self.group.out:
             return
+        self.returns = self.was_member()
         if not self.group.seeking:
             yield self.group.go("expel")
         self.group.number, self.contacts, self.asking_since = number, (contact,), now
         self.group.give_up_view()
         yield from self.ask(now)
+
+    def was_member(self) -> bool:
+        """Whether it was a member of this group, or of one that others left for this one."""
+        return self.returns or self.group.view is not None
 
     def be_expelled(self, now: int) -> Effects:
         """There is a view without this process: ask to be admitted as a new member."""

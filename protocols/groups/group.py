@@ -350,7 +350,8 @@ class Group:
         """Begin a view: deliver what was carried over, then go on."""
         assert self.view is not None
         self.detector.enter(self.view, now)
-        self.admission.moved, self.admission.brought = False, ()
+        self.admission.moved = self.admission.returns = False
+        self.admission.brought = ()
         self.casting = self.way(self.view, self.me.process, casts, self.kept)
         fresh = self.casting.take_over(casts, seen)
         yield from self.reporting.report(now)

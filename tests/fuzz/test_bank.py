@@ -44,6 +44,7 @@ EXAMPLES = {
     "broken-deposed": ("gap", "daisy-last-to-have-it"),
     "broken-awaiting": ("loss", "daisy-waits-for-a-view-given-up"),
     "broken-estranged": ("gap", "daisy-split-off-while-away"),
+    "broken-unfamiliar": ("gap", "daisy-merged-and-not-heard-of"),
     "broken-ignoring": ("loss", "daisy-moved-out-of-reach"),
     "broken-lavish": ("order", "daisy-moved-after-it-was-sent"),
 }
