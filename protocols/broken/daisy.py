@@ -4,12 +4,12 @@ Some show only if heartbeats meet in a certain way, or after certain departures;
 has a small experiment for each.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from typing_extensions import override
 
-from ..base import Effects, Place
+from ..base import Effects, Place, Send
 from ..daisy import Daisy
 from ..daisy.levels import Levels
 from ..daisy.matrices import Matrices
@@ -176,19 +176,6 @@ class Absentminded(Daisy):
             self.local.kept.history = {}
 
 
-class Deserting(Daisy):
-    """Leaves a group of servers, itself or as its group is merged, although it is needed there.
-
-    Broken rule: it may be the only one that has a message, which another has yet to fetch.
-    """
-
-    name: ClassVar[str] = "broken-deserting"
-
-    @override
-    def is_needed_above(self) -> bool:
-        return False
-
-
 class _Misguiding(Levels):
     @override
     def is_known(self, level: int, home: Member) -> bool:
@@ -314,3 +301,93 @@ class Ignoring(Daisy):
     def guide(self, level: int, join: Join, sender: int, now: int) -> Effects:
         if self.levels is not None:
             yield from self.levels.guide(level, join, sender)
+
+
+class Lingering(Daisy):
+    """Passes wishes to join on after it has left.
+
+    Broken rule: who has left does nothing any more for a group. As its last server, it passes them on
+    to itself.
+    """
+
+    name: ClassVar[str] = "broken-lingering"
+
+    @override
+    def guide(self, level: int, join: Join, sender: int, now: int) -> Effects:
+        yield from super().guide(level, join, sender, now)
+        group = self.groups[level]
+        if (
+            self.levels is not None
+            and group.out
+            and group.view is not None
+            and sender == join.source
+        ):
+            yield Send((group.view.server,), join)
+
+
+class Prompt(Daisy):
+    """Lets a group forget what is for one that is just being admitted again above.
+
+    Broken rule: it may be cut off once more before it has that, and then whoever could take the
+    server's place must have it too.
+    """
+
+    name: ClassVar[str] = "broken-prompt"
+
+    @override
+    def coming_back(self, level: int) -> frozenset[int]:
+        return self.waited_for(level, frozenset(self.groups[level].detector.outside_since))
+
+
+class Careless(Daisy):
+    """Lets a group forget what is for one that is back above, before it was relayed there.
+
+    Broken rule: in a weak view that takes a while, and meanwhile the one that is back may come to
+    this group.
+    """
+
+    name: ClassVar[str] = "broken-careless"
+
+    @override
+    def waited_for(self, level: int, processes: frozenset[int]) -> frozenset[int]:
+        return frozenset()
+
+
+class Nameless(Daisy):
+    """Brings messages along from a view of servers that does not prevail, and says not whose they are.
+
+    Broken rule: who sent them may not be known in the view that does, and is owed the answers.
+    """
+
+    name: ClassVar[str] = "broken-nameless"
+
+    @override
+    def senders(self, casts: Iterable[Cast]) -> Iterator[Member]:
+        return iter(())
+
+
+class Claiming(Daisy):
+    """Answers for those who sent what somebody brings along, although others at a higher level do.
+
+    Broken rule: only where all levels are known can it be told that nobody answers for a process. Else
+    what is for it goes astray.
+    """
+
+    name: ClassVar[str] = "broken-claiming"
+
+    @override
+    def is_stranger(self, process: int) -> bool:
+        return True
+
+
+class ShortSighted(Daisy):
+    """Comes back without what it had delivered and those who were absent then lack.
+
+    Broken rule: who comes back may be admitted by just these, and what it sends next follows that.
+    """
+
+    name: ClassVar[str] = "broken-short-sighted"
+
+    @override
+    def recent(self, former: Group) -> dict[MessageId, Cast]:
+        return former.kept.history

@@ -352,3 +352,25 @@ class Unfamiliar(Daisy):
         group = super()._group(level, me, view, now)
         group.admission.__class__ = _Unfamiliar
         return group
+
+
+class _Guessing(Succession):
+    @override
+    def can_tell(self, states: Iterable[Flushed]) -> bool:
+        return True
+
+
+class Guessing(Daisy):
+    """Takes those for newcomers who came to a part of the group from another group.
+
+    Broken rule: whether somebody above answers for them is known only to a member there. A server that
+    is not yet admitted there waits.
+    """
+
+    name: ClassVar[str] = "broken-guessing"
+
+    @override
+    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
+        group = super()._group(level, me, view, now)
+        group.succession.__class__ = _Guessing
+        return group

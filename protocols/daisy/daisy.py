@@ -219,9 +219,8 @@ class Daisy(Hierarchy):
         """Create the groups that this process is a member of at the beginning; none after a crash."""
         backing = self.place.incarnation << BACKING_BITS
         if self.place.incarnation:
-            self.groups.append(
-                self._group(0, Member(self.me, backing, frozenset({self.me}), self.me))
-            )
+            me = Member(self.me, backing, frozenset({self.me}), self.me)
+            self.groups.append(self._group(0, me))
             return
         for level, number in enumerate(self.path):
             view = self._first_view(number)
@@ -252,16 +251,15 @@ class Daisy(Hierarchy):
             candidates = sorted(self.tree.rosters[number])
         way: Way = Casting
         if self.settings.inside == "recipients":
-            top = level + 1 == len(self.path)
-            way = partial(self.to_recipients, k=self.settings.resilience, top=top)
+            k, top = self.settings.resilience, level + 1 == len(self.path)
+            way = partial(self.to_recipients, k=k, top=top)
         elif self.settings.inside == "server" and level == 0:
             way = StarCasting
         elif self.settings.early and level == 1:
             way = self.among_servers
         group = Group(number, me, self.timing, candidates, way, view, now, others)
         if level == 0:
-            group.gather, group.is_needed_elsewhere = self.gather, self.is_needed_above
-            group.is_known_above, group.is_done_above = self.is_known_above, self.is_done_above
+            self.answer(group)
         if self.levels is not None:
             group.belongs = partial(self.levels.belongs, level)
         group.relayers = partial(self.relayers, level)
@@ -387,7 +385,7 @@ class Daisy(Hierarchy):
             former, me = self.local, self.local.me
             self.groups = [self._group(0, me._replace(backing=me.backing + 1), now=now)]
             if self.local.number == former.number:
-                self.local.kept.history = former.kept.history  # others may lack what came last
+                self.local.kept.history = self.recent(former)
 
     def _hand_up(self, cast: Cast) -> Effects:
         """Deliver to the application what is for this process and has not been here before."""

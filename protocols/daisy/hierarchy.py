@@ -8,7 +8,7 @@ rebuilt after a view change.
 
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -309,17 +309,54 @@ class Hierarchy(Protocol):
         for above in self.groups[level + 1 :]:
             yield from (cast for cast in above.kept.all() if known.find(cast.id) is None)
 
+    def answer(self, local: Group) -> None:
+        """Let the local group ask about the groups above."""
+        local.gather, local.is_needed_elsewhere = self.gather, self.is_needed_above
+        local.is_known_above, local.knows_above = self.is_known_above, self.knows_above
+        local.is_done_above, local.is_stranger = self.is_done_above, self.is_stranger
+        local.senders = self.senders
+
+    def recent(self, former: Group) -> dict[MessageId, Cast]:
+        """What others may lack of what this process delivered before it left; absent ones, too."""
+        return {cast.id: cast for cast in former.kept.all()}
+
+    def senders(self, casts: Iterable[Cast]) -> Iterator[Member]:
+        """Who sent some messages, and is owed the answers, wherever it is."""
+        for process in sorted({cast.source for cast in casts}):
+            yield Member(process, 0, alone := frozenset({process}), process, alone)
+
+    def is_stranger(self, process: int) -> bool:
+        """Whether nobody answers for a process, at any level."""
+        levels = range(len(self.path))
+        return all(self.is_member(k) and process not in self.roster(k) for k in levels)
+
     def look_around(self, level: int, now: int) -> None:
-        """As server, tell a group who is in the group above, and who is away from other groups."""
+        """As server, tell a group who is in the group above, and who is away from other groups.
+
+        Who was away is so until it is known to have what was kept for it.
+        """
         if level + 1 < len(self.groups) and (view := self.groups[level + 1].view) is not None:
             group, above = self.groups[level], self.groups[level + 1]
-            outside = view.away.union(above.detector.outside_since) - self.roster(level)
+            outside = view.away.union(above.detector.outside_since, self.coming_back(level))
             group.reporting.learn_above(view.processes, now)
-            group.detector.learn_outside(outside, now)
+            group.detector.learn_outside(outside - self.roster(level), now)
+
+    def coming_back(self, level: int) -> frozenset[int]:
+        """Who was away from other groups, and is not known to be back, or to whom something waits."""
+        before = frozenset(self.groups[level].detector.outside_since)
+        return (before & self.groups[level + 1].missing()) | self.waited_for(level, before)
+
+    def waited_for(self, level: int, processes: frozenset[int]) -> frozenset[int]:
+        """Those of these to whom something is still to be relayed from a level."""
+        return frozenset(p for p in processes for cast in self.up[level] if cast.is_for({p}))
 
     def is_known_above(self, process: int) -> bool:
         """Whether somebody above answers for a process."""
         return len(self.groups) > 1 and process in self.roster(1)
+
+    def knows_above(self) -> bool:
+        """Whether this process can tell for whom somebody above answers."""
+        return len(self.path) == 1 or self.is_member(1)
 
     def is_done_above(self, name: MessageId) -> bool:
         """Whether a message was in the group above, and nobody needs it there any more."""

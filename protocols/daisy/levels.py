@@ -171,8 +171,9 @@ class Levels:
     def guide(self, level: int, join: Join, sender: int) -> Effects:
         """Tell a joiner that belongs to another group so, or pass it on to who knows."""
         group = self.daisy.groups[level]
-        if join.how not in (OUTSIDE, RETURNED) or group.seeking or group.view is None:
+        if join.how not in (OUTSIDE, RETURNED) or not self.daisy.is_member(level):
             return
+        assert group.view is not None
         home = self._home(level, join.member, join.how)
         if home is None and sender == join.source and not group.is_server:
             yield Send((group.view.server,), join)

@@ -68,16 +68,20 @@ class Group:
         self.given_to, self.given_at = number, now  # the group that they are below now, since when,
         self.given_in = 0  # and the number of the view without them
         # what the layer above answers: what it keeps for a joiner, whether somebody above answers for
-        # a process, whether a message was above and is kept there no longer, who waits for reports of
-        # one, whether this process should not leave yet, messages that other groups keep, all those
-        # above, and whether a joiner is to be admitted here
+        # a process, whether it can tell, whether a message was above and is kept there no longer, who
+        # waits for reports of one, whether this process should not leave yet, messages that other
+        # groups keep, all those above, who sent some, whether nobody answers for a process, and whether
+        # a joiner is to be admitted here
         self.gather: Callable[[frozenset[int], int], list[Cast] | None] = lambda those, now: []
         self.is_known_above: Callable[[int], bool] = lambda process: False
+        self.knows_above: Callable[[], bool] = lambda: True
         self.is_done_above: Callable[[MessageId], bool] = lambda name: False
         self.relayers: Callable[[Cast], Collection[int]] = lambda cast: ()
         self.is_needed_elsewhere: Callable[[], bool] = lambda: False
         self.find_elsewhere: Callable[[MessageId], Cast | None] = lambda name: None
         self.kept_above: Callable[[], Iterable[Cast]] = lambda: ()
+        self.senders: Callable[[Iterable[Cast]], Iterable[Member]] = lambda casts: ()
+        self.is_stranger: Callable[[int], bool] = lambda process: True
         self.belongs: Callable[[Member, int], bool] = lambda member, how: True
         self.silent_since = self.ticked_at = 0
 
@@ -337,8 +341,9 @@ class Group:
             return Flushed(ViewId(), tuple(map(Label.of, casts)), absent=self.admission.brought)
         if not self.seeking:
             return self.casting.flushed(casts)._replace(member=(self.me,))
-        flushed = self.casting.flushed((*casts, *self.kept_above()))
-        others = (*self.view.members, *self.view.absent)
+        above = (*self.kept_above(),)
+        flushed = self.casting.flushed((*casts, *above))
+        others = (*self.view.members, *self.view.absent, *self.senders(above))
         rest = (m._replace(roster=m.roster - self.change.agreed) for m in others)
         return flushed._replace(absent=tuple(m for m in rest if m.roster))
 

@@ -123,12 +123,21 @@ class Succession:
         """Who was admitted to a view that does not prevail, if others who come from it say so.
 
         It is owed what may be sent here in answer to its messages, which they bring along, even if it
-        is not back yet; unless somebody above answers for it, to whom that goes.
+        is not back yet; unless somebody above answers for it, to whom that goes. So is one that was
+        admitted elsewhere, whose messages they bring, if it is known nowhere.
         """
         for member in chain(*(state.absent for state in states if state.view != NO_VIEW)):
             known = any(map(self.group.is_known_above, member.roster))
+            if member.away and not all(map(self.group.is_stranger, member.roster)):
+                continue
             if not known and not member.roster <= self.view.roster:
                 yield member
+
+    def can_tell(self, states: Iterable[Flushed]) -> bool:
+        """Whether a server knows if somebody above answers for those who were admitted elsewhere."""
+        if self.group.knows_above() or not self.group.is_server:
+            return True
+        return not any(self.admitted_elsewhere(states))
 
     def known_elsewhere(self, states: Iterable[Flushed]) -> dict[MessageId, frozenset[int]]:
         """Messages of views that do not prevail, and who was admitted there and is to get them."""

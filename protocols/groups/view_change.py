@@ -56,7 +56,7 @@ class ViewChange:
         self.pending: Install | None = None  # agreed on, but some messages are not here yet
         self.reshape: Reshape | None = None  # what this process wants as coordinator
         self.weak_until = self.behind_until = 0
-        self.short_since: int | None = None  # when too few were left to go on
+        self.short_since: int | None = None  # when too few were there to go on
         self.invited = frozenset(() if view is None else view.processes)
         # who was known when nobody could be in another view, and ever since
         self.agreed = frozenset(() if view is None else view.roster)
@@ -180,9 +180,10 @@ class ViewChange:
         return casts
 
     def _waits_for_others(self, proposal: Proposal, now: int) -> bool:
-        """Whether too many members are missing, whose messages may be needed."""
+        """Whether too many members are missing, whose messages may be needed, or those above are."""
         assert self.group.casting is not None
-        if not self.group.casting.is_short(proposal.states):
+        states, next = proposal.states, self.group.succession
+        if not self.group.casting.is_short(states) and next.can_tell(states.values()):
             return False
         if self.short_since is None:
             self.short_since = now
