@@ -23,7 +23,7 @@ from .daisy import (
     Deposed,
     EmptyHanded,
     Halting,
-    Hospitable,
+    Homing,
     Ignoring,
     Lavish,
     Lingering,
@@ -49,13 +49,16 @@ from .group_layer import (
     Forsaking,
     Generous,
     Guessing,
+    Hospitable,
     Idle,
+    Literal,
     Outdated,
     Presuming,
     Reassured,
     Trusting,
     Unfamiliar,
     Unforgiving,
+    Welcoming,
 )
 from .groups import ArrivalOrder, OwnGroups, StampsInTurn, Unanswered, Unstamped
 from .overlay import Echo, Forgetful, Higher, Lazy, Newest, Printed, Stingy
@@ -140,6 +143,9 @@ BROKEN: dict[str, type[Protocol]] = {
         Nameless,
         Claiming,
         ShortSighted,
+        Welcoming,
+        Literal,
+        Homing,
     )
 }
 

@@ -4,7 +4,7 @@ Some show only if heartbeats meet in a certain way, or after certain departures;
 has a small experiment for each.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 from typing_extensions import override
@@ -17,8 +17,7 @@ from ..daisy.relay import Relaying
 from ..daisy.server_group import ByOrigin
 from ..groups.group import Group
 from ..groups.messages import Cast, Join
-from ..groups.succession import Succession
-from ..groups.view import Member, View
+from ..groups.view import Member
 from ..wire import MessageId
 
 
@@ -39,32 +38,6 @@ class Reentrant(Daisy):
     @handing_up.setter
     def handing_up(self, value: bool) -> None:
         """Forget it."""
-
-
-class _NoNewcomers(Succession):
-    @override
-    def newcomers(self, target: Sequence[Member]) -> frozenset[int]:
-        return frozenset()
-
-
-class Hospitable(Daisy):
-    """Gives a newcomer all that its group keeps.
-
-    Broken rule: what was cast before a process was known in a group is not for it. What the group
-    above still keeps comes down later, in the wrong order.
-    """
-
-    name: ClassVar[str] = "broken-hospitable"
-
-    @override
-    def known_above(self, level: int, cast: Cast) -> Cast:
-        return cast
-
-    @override
-    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
-        group = super()._group(level, me, view, now)
-        group.succession.__class__ = _NoNewcomers
-        return group
 
 
 class Undecided(Daisy):
@@ -378,6 +351,19 @@ class Claiming(Daisy):
     @override
     def is_stranger(self, process: int) -> bool:
         return True
+
+
+class Homing(Daisy):
+    """Comes back to the group in which it first was, although others wait for its messages elsewhere.
+
+    Broken rule: those who were absent there may be the ones who admit it now.
+    """
+
+    name: ClassVar[str] = "broken-homing"
+
+    @override
+    def is_awaited(self) -> bool:
+        return False
 
 
 class ShortSighted(Daisy):

@@ -16,13 +16,26 @@ from ..groups.admission import Admission
 from ..groups.agreed import Flushed, Proposal
 from ..groups.detector import Detector
 from ..groups.group import Group
-from ..groups.messages import Cast, Expelled, Leave, Report
+from ..groups.messages import Cast, Expelled, Join, Leave, Report
 from ..groups.reporting import Reporting
 from ..groups.stability import Stability
-from ..groups.succession import Succession
+from ..groups.succession import Joiner, Succession
 from ..groups.view import Member, View, ViewId
 from ..groups.view_change import ViewChange
 from ..wire import Message
+
+
+class OtherPart(Daisy):
+    """A daisy in whose groups one part is another."""
+
+    part: ClassVar[str]
+    other: ClassVar[type]
+
+    @override
+    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
+        group = super()._group(level, me, view, now)
+        getattr(group, self.part).__class__ = self.other
+        return group
 
 
 class _Idle(Group):
@@ -53,19 +66,15 @@ class _Trusting(Detector):
         return self.heard[member.process] > self.since and super()._silent(member, since, now)
 
 
-class Trusting(Daisy):
+class Trusting(OtherPart):
     """Suspects only those that it has heard in the view.
 
     Broken rule: who has said nothing at all for ``patience`` is suspected too.
     """
 
     name: ClassVar[str] = "broken-trusting"
-
-    @override
-    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
-        group = super()._group(level, me, view, now)
-        group.detector.__class__ = _Trusting
-        return group
+    part: ClassVar[str] = "detector"
+    other: ClassVar[type] = _Trusting
 
 
 class _Reassured(Group):
@@ -96,7 +105,7 @@ class _Outdated(Succession):
         return tuple(target)
 
 
-class Outdated(Daisy):
+class Outdated(OtherPart):
     """Enters views of servers that are without somebody who left, and has come back since.
 
     Broken rule: a view says for whom its members answer as they enter it, not as they asked for it.
@@ -104,12 +113,8 @@ class Outdated(Daisy):
     """
 
     name: ClassVar[str] = "broken-outdated"
-
-    @override
-    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
-        group = super()._group(level, me, view, now)
-        group.succession.__class__ = _Outdated
-        return group
+    part: ClassVar[str] = "succession"
+    other: ClassVar[type] = _Outdated
 
 
 class _Forsaking(ViewChange):
@@ -119,7 +124,7 @@ class _Forsaking(ViewChange):
         return super()._due(replace(proposal, states=states), now)
 
 
-class Forsaking(Daisy):
+class Forsaking(OtherPart):
     """Merges groups without what is on its way to those who are absent.
 
     Broken rule: who comes from another group brings along those who were absent there. What is only
@@ -127,12 +132,8 @@ class Forsaking(Daisy):
     """
 
     name: ClassVar[str] = "broken-forsaking"
-
-    @override
-    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
-        group = super()._group(level, me, view, now)
-        group.change.__class__ = _Forsaking
-        return group
+    part: ClassVar[str] = "change"
+    other: ClassVar[type] = _Forsaking
 
 
 class _Unforgiving(Succession):
@@ -141,7 +142,7 @@ class _Unforgiving(Succession):
         return True
 
 
-class Unforgiving(Daisy):
+class Unforgiving(OtherPart):
     """Lets a member go that once wanted to leave, and has come back since.
 
     Broken rule: a wish counts for the membership that it was said in. Somebody who stood still may
@@ -149,12 +150,8 @@ class Unforgiving(Daisy):
     """
 
     name: ClassVar[str] = "broken-unforgiving"
-
-    @override
-    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
-        group = super()._group(level, me, view, now)
-        group.succession.__class__ = _Unforgiving
-        return group
+    part: ClassVar[str] = "succession"
+    other: ClassVar[type] = _Unforgiving
 
 
 class _Discarding(Stability):
@@ -163,19 +160,15 @@ class _Discarding(Stability):
         return [*self.history.values()]
 
 
-class Discarding(Daisy):
+class Discarding(OtherPart):
     """Starts a group again without what it has kept for those who were away.
 
     Broken rule: they are below other groups then, and it may be the only one that can relay it there.
     """
 
     name: ClassVar[str] = "broken-discarding"
-
-    @override
-    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
-        group = super()._group(level, me, view, now)
-        group.kept.__class__ = _Discarding
-        return group
+    part: ClassVar[str] = "kept"
+    other: ClassVar[type] = _Discarding
 
 
 class _Dismissive(Succession):
@@ -184,7 +177,7 @@ class _Dismissive(Succession):
         return iter(())
 
 
-class Dismissive(Daisy):
+class Dismissive(OtherPart):
     """Does not care who was admitted to a view that does not prevail.
 
     Broken rule: others who come from that view may answer what such a process has sent, and it is
@@ -192,12 +185,8 @@ class Dismissive(Daisy):
     """
 
     name: ClassVar[str] = "broken-dismissive"
-
-    @override
-    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
-        group = super()._group(level, me, view, now)
-        group.succession.__class__ = _Dismissive
-        return group
+    part: ClassVar[str] = "succession"
+    other: ClassVar[type] = _Dismissive
 
 
 class _Deaf(Reporting):
@@ -206,7 +195,7 @@ class _Deaf(Reporting):
         return False
 
 
-class Deaf(Daisy):
+class Deaf(OtherPart):
     """Waits for a member to enter a view that it cannot accept.
 
     Broken rule: who has promised to accept only a greater view, while the coordinator stood still,
@@ -214,12 +203,8 @@ class Deaf(Daisy):
     """
 
     name: ClassVar[str] = "broken-deaf"
-
-    @override
-    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
-        group = super()._group(level, me, view, now)
-        group.reporting.__class__ = _Deaf
-        return group
+    part: ClassVar[str] = "reporting"
+    other: ClassVar[type] = _Deaf
 
 
 class _Generous(Group):
@@ -250,7 +235,7 @@ class _Presuming(Succession):
         return known
 
 
-class Presuming(Daisy):
+class Presuming(OtherPart):
     """Takes one that left and soon came back, to a view that does not prevail, for one that stayed.
 
     Broken rule: those who come from that view say whom the others may not know. It may be without who
@@ -258,12 +243,8 @@ class Presuming(Daisy):
     """
 
     name: ClassVar[str] = "broken-presuming"
-
-    @override
-    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
-        group = super()._group(level, me, view, now)
-        group.succession.__class__ = _Presuming
-        return group
+    part: ClassVar[str] = "succession"
+    other: ClassVar[type] = _Presuming
 
 
 class _Eager(ViewChange):
@@ -272,7 +253,7 @@ class _Eager(ViewChange):
         yield from super().hear(number, max(now, self.behind_until))
 
 
-class Eager(Daisy):
+class Eager(OtherPart):
     """Heeds those who wait for a greater view while it should enter a newer one.
 
     Broken rule: a coordinator that has missed a view gets that first. Else it proposes greater and
@@ -280,12 +261,8 @@ class Eager(Daisy):
     """
 
     name: ClassVar[str] = "broken-eager"
-
-    @override
-    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
-        group = super()._group(level, me, view, now)
-        group.change.__class__ = _Eager
-        return group
+    part: ClassVar[str] = "change"
+    other: ClassVar[type] = _Eager
 
 
 class _Awaiting(Succession):
@@ -294,19 +271,15 @@ class _Awaiting(Succession):
         return max(s.view for p, s in states.items() if p in self.group.detector.heard)
 
 
-class Awaiting(Daisy):
+class Awaiting(OtherPart):
     """Waits for the view of one that has given it up.
 
     Broken rule: who was expelled and asks to be admitted does not hand on the view that it was in.
     """
 
     name: ClassVar[str] = "broken-awaiting"
-
-    @override
-    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
-        group = super()._group(level, me, view, now)
-        group.succession.__class__ = _Awaiting
-        return group
+    part: ClassVar[str] = "succession"
+    other: ClassVar[type] = _Awaiting
 
 
 class _Estranged(Succession):
@@ -316,7 +289,7 @@ class _Estranged(Succession):
         return super().newcomers(target)
 
 
-class Estranged(Daisy):
+class Estranged(OtherPart):
     """Takes one for a newcomer that was split off while it was away.
 
     Broken rule: it comes back to the group that it knows, and is owed what that group still keeps. Who
@@ -324,12 +297,8 @@ class Estranged(Daisy):
     """
 
     name: ClassVar[str] = "broken-estranged"
-
-    @override
-    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
-        group = super()._group(level, me, view, now)
-        group.succession.__class__ = _Estranged
-        return group
+    part: ClassVar[str] = "succession"
+    other: ClassVar[type] = _Estranged
 
 
 class _Unfamiliar(Admission):
@@ -338,7 +307,7 @@ class _Unfamiliar(Admission):
         return self.group.view is not None
 
 
-class Unfamiliar(Daisy):
+class Unfamiliar(OtherPart):
     """Takes one for a newcomer whose group was merged with another while it was away.
 
     Broken rule: it is owed what was sent to its old group. A part of the other group that has not heard
@@ -346,12 +315,8 @@ class Unfamiliar(Daisy):
     """
 
     name: ClassVar[str] = "broken-unfamiliar"
-
-    @override
-    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
-        group = super()._group(level, me, view, now)
-        group.admission.__class__ = _Unfamiliar
-        return group
+    part: ClassVar[str] = "admission"
+    other: ClassVar[type] = _Unfamiliar
 
 
 class _Guessing(Succession):
@@ -360,7 +325,7 @@ class _Guessing(Succession):
         return True
 
 
-class Guessing(Daisy):
+class Guessing(OtherPart):
     """Takes those for newcomers who came to a part of the group from another group.
 
     Broken rule: whether somebody above answers for them is known only to a member there. A server that
@@ -368,9 +333,65 @@ class Guessing(Daisy):
     """
 
     name: ClassVar[str] = "broken-guessing"
+    part: ClassVar[str] = "succession"
+    other: ClassVar[type] = _Guessing
+
+
+class _Welcoming(Succession):
+    @override
+    def may_return(self, joiner: Joiner) -> bool:
+        return True
 
     @override
-    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
-        group = super()._group(level, me, view, now)
-        group.succession.__class__ = _Guessing
-        return group
+    def can_tell(self, states: Iterable[Flushed]) -> bool:
+        return not self.group.is_server or super().can_tell(states)
+
+
+class Welcoming(OtherPart):
+    """Admits those who return while it takes the server's place.
+
+    Broken rule: they may bring others along, and only the server can tell whether these are new.
+    """
+
+    name: ClassVar[str] = "broken-welcoming"
+    part: ClassVar[str] = "succession"
+    other: ClassVar[type] = _Welcoming
+
+
+class _Literal(Admission):
+    @override
+    def how_it_joins(self, join: Join) -> int:
+        return join.how
+
+
+class Literal(OtherPart):
+    """Takes one for a newcomer that is inside another view of the group, and says so.
+
+    Broken rule: it returns to this one, and is owed what somebody above keeps for it.
+    """
+
+    name: ClassVar[str] = "broken-literal"
+    part: ClassVar[str] = "admission"
+    other: ClassVar[type] = _Literal
+
+
+class _NoNewcomers(Succession):
+    @override
+    def newcomers(self, target: Sequence[Member]) -> frozenset[int]:
+        return frozenset()
+
+
+class Hospitable(OtherPart):
+    """Gives a newcomer all that its group keeps.
+
+    Broken rule: what was cast before a process was known in a group is not for it. What the group
+    above still keeps comes down later, in the wrong order.
+    """
+
+    name: ClassVar[str] = "broken-hospitable"
+    part: ClassVar[str] = "succession"
+    other: ClassVar[type] = _NoNewcomers
+
+    @override
+    def known_above(self, level: int, cast: Cast) -> Cast:
+        return cast

@@ -316,6 +316,10 @@ class Hierarchy(Protocol):
         local.is_done_above, local.is_stranger = self.is_done_above, self.is_stranger
         local.senders = self.senders
 
+    def is_awaited(self) -> bool:
+        """Whether messages of this process are kept for others who were away when it left."""
+        return any(name.source == self.me for name in self.local.kept.archive)
+
     def recent(self, former: Group) -> dict[MessageId, Cast]:
         """What others may lack of what this process delivered before it left; absent ones, too."""
         return {cast.id: cast for cast in former.kept.all()}

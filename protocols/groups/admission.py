@@ -167,13 +167,20 @@ class Admission:
         elif join.member in group.view.members:
             yield from change.send_again(INSTALL, join.source, now)
         elif not any(m.replaces(join.member) for m in group.view.members):
-            group.succession.joiners[join.source] = Joiner(join.member, join.how, now)
+            how = self.how_it_joins(join)
+            group.succession.joiners[join.source] = Joiner(join.member, how, now)
             group.succession.leavers.pop(join.source, None)
             coordinator = group.succession.leaders(group.detector.alive(now), now)[0].process
             if sender == join.source and coordinator != group.me.process:
                 yield Send((coordinator,), join)
             if join.how == MOVED:  # it may take a while, but the group exists
                 yield group.send((join.source,), Expelled, view=group.view.id)
+
+    def how_it_joins(self, join: Join) -> int:
+        """How one joins: who is inside another view of the group returns to this one."""
+        assert self.group.view is not None
+        inside = join.how == INSIDE and join.source in self.group.view.processes
+        return join.how if inside or join.how != INSIDE else RETURNED
 
     def on_leave(self, leave: Leave) -> Effects:
         """Note who wants to be a member no longer, unless it has come back since it said so."""

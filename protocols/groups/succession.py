@@ -133,11 +133,17 @@ class Succession:
             if not known and not member.roster <= self.view.roster:
                 yield member
 
+    def may_return(self, joiner: Joiner) -> bool:
+        """Whether one that returns may be admitted, whomever it brings along.
+
+        A coordinator that is about to become the server cannot tell who these are. It goes on with the
+        other members first.
+        """
+        return joiner.how != RETURNED or self.group.is_server or self.group.knows_above()
+
     def can_tell(self, states: Iterable[Flushed]) -> bool:
-        """Whether a server knows if somebody above answers for those who were admitted elsewhere."""
-        if self.group.knows_above() or not self.group.is_server:
-            return True
-        return not any(self.admitted_elsewhere(states))
+        """Whether it is known if somebody above answers for those who were admitted elsewhere."""
+        return self.group.knows_above() or not any(self.admitted_elsewhere(states))
 
     def known_elsewhere(self, states: Iterable[Flushed]) -> dict[MessageId, frozenset[int]]:
         """Messages of views that do not prevail, and who was admitted there and is to get them."""
@@ -191,6 +197,7 @@ class Succession:
             j.member
             for _, j in sorted(self.joiners.items())
             if self.group.belongs(j.member, j.how)
+            and self.may_return(j)
             and (
                 not self.is_unknown(j)
                 or j.member in proposed

@@ -110,7 +110,9 @@ def main() -> None:
     command = parser("bench fuzz", __doc__)
     command.add_argument("--protocols", nargs="+", choices=BROKEN, default=[*BROKEN])
     command.add_argument(
-        "--held-out", action="store_true", help="without the scenes that a mistake fails as they are"
+        "--held-out",
+        action="store_true",
+        help="without the scenes that a mistake fails as they are",
     )
     command.add_argument("--seeds", type=int, default=MOST_SEEDS, help="at most, of each range")
     command.add_argument(

@@ -51,6 +51,9 @@ EXAMPLES = {
     "broken-nameless": ("gap", "daisy-answered-by-way-of-another"),
     "broken-claiming": ("loss", "daisy-claimed-by-two"),
     "broken-short-sighted": ("order", "daisy-back-among-the-others"),
+    "broken-welcoming": ("gap", "daisy-returns-to-a-new-server"),
+    "broken-literal": ("loss", "daisy-inside-another-view"),
+    "broken-homing": ("gap", "daisy-back-by-a-shorter-way"),
     "broken-ignoring": ("loss", "daisy-moved-out-of-reach"),
     "broken-lavish": ("order", "daisy-moved-after-it-was-sent"),
 }
