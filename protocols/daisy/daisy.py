@@ -34,10 +34,9 @@ Limits. Without ``safe``: as above. A process that is cut off from most of its v
 than ``forget_ms`` lacks what was sent meanwhile; one that leaves is not owed what was in transit. If a
 whole view of servers crashes together with a local group, messages that others had from that group may
 be delivered without their causal past. So may what the last member of a local group sends, if it
-leaves just when another group merges with its own, and comes back; and, where groups are split or
-merged, what a process sends that leaves one and soon comes back to another, before that has what it
-had delivered last. Where levels grow, those who were cut off for longer than ``grace_ms`` may lose
-messages.
+leaves just when another group merges with its own, and comes back; and, where groups are split, what
+a process sends that leaves one and soon comes back to another, before that has what it had delivered
+last. Where levels grow, those who were cut off for longer than ``grace_ms`` may lose messages.
 """
 
 from collections import deque
@@ -374,8 +373,8 @@ class Daisy(Hierarchy):
     def _return(self, now: int) -> None:
         """Ask to be admitted to the group in which this process first was, with what it delivered last.
 
-        If others may not have its last messages yet, to the one in which it last was: what it sends
-        next must not come to them by a shorter way.
+        If others may not have that yet, to the one in which it last was: what it sends next must not
+        come to them by a shorter way.
         """
         if self.returning and self.local.out:
             self.returning = False

@@ -317,8 +317,8 @@ class Hierarchy(Protocol):
         local.senders = self.senders
 
     def is_awaited(self) -> bool:
-        """Whether messages of this process are kept for others who were away when it left."""
-        return any(name.source == self.me for name in self.local.kept.archive)
+        """Whether what this process delivered is kept for others who were away when it left."""
+        return bool(self.local.kept.all())
 
     def recent(self, former: Group) -> dict[MessageId, Cast]:
         """What others may lack of what this process delivered before it left; absent ones, too."""
