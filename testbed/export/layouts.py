@@ -147,7 +147,7 @@ LAYOUTS: dict[type[Message], Layout] = {
         *(Int("backing", 8), Int("of"), Int("how"), Int("away_count")),
         *(Ints("away", "away_count"), Ints("roster")),
     ),
-    Leave: (Int("gone"), Ints("roster")),
+    Leave: (Int("backing", 8), Int("gone"), Ints("roster")),
     Expelled: VIEW,
     Silence: (),
     Flush: (*VIEW, Int("joins")),
