@@ -317,11 +317,11 @@ class Hierarchy(Protocol):
         local.senders = self.senders
 
     def is_awaited(self) -> bool:
-        """Whether what this process delivered is kept for others who were away when it left."""
+        """Whether others may lack what this process delivered before it left; absent ones, too."""
         return bool(self.local.kept.all())
 
     def recent(self, former: Group) -> dict[MessageId, Cast]:
-        """What others may lack of what this process delivered before it left; absent ones, too."""
+        """What others may lack of what this process delivered before it left, in causal order."""
         return {cast.id: cast for cast in former.kept.all()}
 
     def senders(self, casts: Iterable[Cast]) -> Iterator[Member]:

@@ -56,7 +56,7 @@ class ViewChange:
         self.pending: Install | None = None  # agreed on, but some messages are not here yet
         self.reshape: Reshape | None = None  # what this process wants as coordinator
         self.weak_until = self.behind_until = 0
-        self.short_since: int | None = None  # when too few were there to go on
+        self.short_since: int | None = None  # when too little was known to go on
         self.invited = frozenset(() if view is None else view.processes)
         # who was known when nobody could be in another view, and ever since
         self.agreed = frozenset(() if view is None else view.roster)
