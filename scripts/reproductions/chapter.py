@@ -96,15 +96,16 @@ class Chapter:
     code: str = ""  # a hash of all code that decides what is measured and how it is judged
 
 
-def write_plots(chapter: Chapter, directory: Path) -> None:
-    """Write the plots of a chapter and the diagrams of its errata."""
+def write_plots(chapter: Chapter, directory: Path) -> list[Path]:
+    """Write the plots of a chapter and the diagrams of its errata; which files these are."""
     files = {f"{plot.name}.svg": plot.svg for plot in chapter.plots}
     files |= {f"{plot.name}.png": plot.png for plot in chapter.plots}
     files |= {f"{erratum.name}.svg": erratum.diagram for erratum in chapter.errata}
+    files = {name: content for name, content in files.items() if content}
     directory.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
-        if content:
-            (directory / name).write_bytes(content)
+        (directory / name).write_bytes(content)
+    return [directory / name for name in files]
 
 
 class Reproduction(NamedTuple):

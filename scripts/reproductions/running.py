@@ -7,7 +7,7 @@ as long as the code is the same.
 
 import math
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from inspect import getfile
@@ -80,10 +80,10 @@ def measure(
 ) -> dict[Key, list[Row]]:
     """The figures of experiments of which no more is kept, those of most weight first."""
     sweep = Sweep.of([experiment for each in points.values() for experiment in each])
-    options.effort.protocols |= {e.protocol.name for e in sweep.points.values()}
     pieces = sorted(sweep.points.items(), key=lambda piece: weight(piece[1]), reverse=True)
     # The name of a point has a hash of the protocol's code in it, as that of a run directory.
-    rows = compute(sweep.name, measured, dict(pieces), options, code="measured")
+    names = {experiment.protocol.name for experiment in sweep.points.values()}
+    rows = compute(sweep.name, measured, dict(pieces), options, names, code="measured")
     return {
         key: [rows[identity] for identity in Sweep.of([*each]).points]
         for key, each in points.items()
@@ -95,14 +95,15 @@ def compute(
     function: Callable[[Piece], Any],
     pieces: Mapping[str, Piece],
     options: Namespace,
+    protocols: Iterable[str] = (ALL,),
     code: str = "",
 ) -> dict[str, Any]:
     """A module's function of each piece, in plain data; at once where that is known.
 
-    What was found by other code does not count; ``code`` is by which it is known, if not by its text.
+    ``protocols`` are those that it runs. What was found by other code does not count; ``code`` is by
+    which it is known, if not by its text.
     """
-    if not code:
-        options.effort.protocols.add(ALL)
+    options.effort.protocols |= {*protocols}
     code = code or fingerprint(Path(getfile(function)).resolve())
     memory = Memory(options.runs / f"{what}.jsonl", code)
     found = {}

@@ -223,6 +223,11 @@ def test_results_that_are_kept_are_not_run_again(
     assert '"protocols": "all"' in kept
     plot = tmp_path / "docs" / "reproductions" / "baldoni" / "curve.svg"
     assert plot.read_bytes().startswith(b"<?xml")
+    stale = plot.with_name("stale.svg")
+    stale.write_text("of an earlier version")
+    store.keep(store.stored()[0])
+    assert plot.exists()
+    assert not stale.exists()
     (tmp_path / "runs" / "doe.jsonl").unlink()  # another machine
     assert again in told("--quick", "--docs")
     assert not (tmp_path / "runs" / "doe.jsonl").exists()

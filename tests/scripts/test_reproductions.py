@@ -140,3 +140,4 @@ def test_experiments_that_are_measured_are_kept_by_their_name(tmp_path: Path) ->
     assert measure(points, options, lambda experiment: 1) == first
     assert (tmp_path / "small.jsonl").read_text(encoding="utf-8") == kept
     assert options.effort.runs == 4
+    assert options.effort.protocols == {"ks", "rst"}

@@ -1,7 +1,6 @@
 """Chapters as files: JSON and SVG for the docs, and Parquet for those who count on."""
 
 import json
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from scripts.reproductions.chapter import Cell, Chapter, Erratum, Plot, Table, t
 from scripts.reproductions.claims import Judged
 from scripts.reproductions.intervals import half_width
 from scripts.reproductions.origin import code_of
+from testbed.runs.parts import whole
 
 ROOT = Path(__file__).parents[3]
 RESULTS = ROOT / "docs" / "reproductions"
@@ -81,11 +81,19 @@ def file_of(name: str) -> Path:
 
 
 def keep(chapter: Chapter) -> None:
-    """Keep the results of a chapter in the repository, and its plots as SVG."""
+    """Keep the results of a chapter in the repository, and its plots as SVG.
+
+    What there was before goes last, so that an interruption leaves no docs without plots.
+    """
     plots = RESULTS / chapter.name
-    shutil.rmtree(plots, ignore_errors=True)
-    write_plots(replace(chapter, plots=[replace(plot, png=b"") for plot in chapter.plots]), plots)
-    file_of(chapter.name).write_text(to_json(chapter), encoding="utf-8")
+    old = {*plots.glob("*")}
+    written = write_plots(
+        replace(chapter, plots=[replace(plot, png=b"") for plot in chapter.plots]), plots
+    )
+    with whole(file_of(chapter.name)) as part:
+        part.write_text(to_json(chapter), encoding="utf-8")
+    for file in old.difference(written):
+        file.unlink()
 
 
 def kept(name: str, asked: str) -> Chapter | None:

@@ -19,6 +19,7 @@ from scripts.reproductions.friedman.judges import Results
 from scripts.reproductions.friedman.points import (
     DATA,
     NETWORK,
+    OVERLAY,
     PROBABILITIES,
     UNICAST,
     Point,
@@ -94,7 +95,8 @@ def reproduce(options: Namespace) -> Chapter:
     found = emulate(scale, options)
     found |= {point: measured(rows) for point, rows in run(plan(options), options).items()}
     tried = cases([*scale.sizes])
-    outcomes = compute("friedman-crashes", survived, {str(case): case for case in tried}, options)
+    pieces = {str(case): case for case in tried}
+    outcomes = compute("friedman-crashes", survived, pieces, options, [OVERLAY])
     crashes = {case: Survived(*outcomes[str(case)]) for case in tried}
     results = {how: Results(found, scale, crashes, its) for how, its in READINGS.items()}
     verdicts = {how: judged(CLAIMS, its) for how, its in results.items()}

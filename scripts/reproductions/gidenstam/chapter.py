@@ -146,7 +146,7 @@ def tune(options: Namespace) -> Tuned:
         f"{label}, {nodes} processes, {hops} hops": (label, nodes, hops)
         for label, nodes in wanted(options)
     }
-    found = compute("gidenstam-rounds", points.tuned_round, pieces, options)
+    found = compute("gidenstam-rounds", points.tuned_round, pieces, options, ["cluster"])
     return {(label, nodes): found[name] for name, (label, nodes, _) in pieces.items()}
 
 
@@ -255,7 +255,7 @@ def search_buffers(options: Namespace) -> dict[Buffers, Seeds]:
     kinds = [cluster._replace(share=share) for cluster in CLUSTERS for share in BUFFER_SHARES]
     seeds = range(1, options.seeds + 1)
     pieces = {f"{kind}, seed {seed}": (seed, kind) for kind in kinds for seed in seeds}
-    found = compute("gidenstam-buffers", points.absent, pieces, options)
+    found = compute("gidenstam-buffers", points.absent, pieces, options, ["cluster"])
     return {kind: tuple(found[f"{kind}, seed {seed}"] for seed in seeds) for kind in kinds}
 
 

@@ -303,7 +303,7 @@ def measured(options: Namespace) -> dict[Churn, Measured]:
     """Run all points with all seeds."""
     points = [Churn(a, p) for a in SHARES for p in FAILING]
     pieces = {f"{p}, seed {s}": (p, s) for p in points for s in range(1, options.seeds + 1)}
-    found = compute("gidenstam-tickets", measure, pieces, options)
+    found = compute("gidenstam-tickets", measure, pieces, options, ["cluster"])
     of_each = {p: [found[name] for name, (q, _) in pieces.items() if p == q] for p in points}
     return {point: Measured(*zip(*runs, strict=True)) for point, runs in of_each.items()}
 
