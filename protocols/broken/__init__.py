@@ -23,7 +23,6 @@ from .daisy import (
     Deposed,
     EmptyHanded,
     Halting,
-    Homing,
     Ignoring,
     Lavish,
     Lingering,
@@ -35,7 +34,6 @@ from .daisy import (
     Releasing,
     Relying,
     ServersVector,
-    ShortSighted,
     Stubborn,
     Undecided,
 )
@@ -63,6 +61,7 @@ from .group_layer import (
 from .groups import ArrivalOrder, OwnGroups, StampsInTurn, Unanswered, Unstamped
 from .overlay import Echo, Forgetful, Higher, Lazy, Newest, Printed, Stingy
 from .printed import PrintedRingTickets, PrintedTickets
+from .returning import Homing, Nostalgic, ShortSighted
 from .rst import PrintedRST
 from .timestamp import (
     FifoOnly,
@@ -146,6 +145,7 @@ BROKEN: dict[str, type[Protocol]] = {
         Welcoming,
         Literal,
         Homing,
+        Nostalgic,
     )
 }
 

@@ -351,29 +351,3 @@ class Claiming(Daisy):
     @override
     def is_stranger(self, process: int) -> bool:
         return True
-
-
-class Homing(Daisy):
-    """Comes back to the group in which it first was, although others wait for its messages elsewhere.
-
-    Broken rule: those who were absent there may be the ones who admit it now.
-    """
-
-    name: ClassVar[str] = "broken-homing"
-
-    @override
-    def is_awaited(self) -> bool:
-        return False
-
-
-class ShortSighted(Daisy):
-    """Comes back without what it had delivered and those who were absent then lack.
-
-    Broken rule: who comes back may be admitted by just these, and what it sends next follows that.
-    """
-
-    name: ClassVar[str] = "broken-short-sighted"
-
-    @override
-    def recent(self, former: Group) -> dict[MessageId, Cast]:
-        return former.kept.history

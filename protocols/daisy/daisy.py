@@ -237,18 +237,25 @@ class Daisy(Hierarchy):
             tuple(Member(p, backing, *self.tree.below(number, p)) for p in members),
         )
 
+    def _known_members(self, number: int) -> tuple[Member, ...]:
+        """Who was in a group at the beginning; if it was split off since, when this process left it."""
+        if number in self.tree.members or self.local.view is None:
+            return self._first_view(number).members
+        return (*self.local.view.members, *self.local.view.absent)
+
     def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
         number = self.path[level]
         if self.levels is not None and (level or number not in self.tree.rosters):
             others = self.levels.others(level, me.roster)
             candidates = sorted(self.levels.rosters[level])
         else:
+            known = self._known_members(number)
             others = tuple(
                 m._replace(backing=0, roster=m.roster - me.roster)
-                for m in self._first_view(number).members
+                for m in known
                 if m.roster - me.roster
             )
-            candidates = sorted(self.tree.rosters[number])
+            candidates = sorted(frozenset().union(*(m.roster for m in known)))
         way: Way = Casting
         if self.settings.inside == "recipients":
             k, top = self.settings.resilience, level + 1 == len(self.path)

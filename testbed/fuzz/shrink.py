@@ -13,7 +13,9 @@ from itertools import product
 from typing import Any
 
 from testbed.fuzz.elements import SMALL, Document, nodes_of
+from testbed.fuzz.profiles import profile_of
 from testbed.fuzz.trial import COSTLY, Triggered, attempt
+from testbed.plugins import find_protocol
 from testbed.workloads.script import without
 
 TRIALS = 3000
@@ -23,6 +25,7 @@ SEEDS_WITHOUT_FAULTS = range(1, 65)
 VARIED = {"delay_ms": [0.0, 10.0]}
 BEGINNINGS_MS = (0.1, 0.6, 1.1, 1.6, 2.1, 3.1, 5.1, 10.1, 20.1)
 LENGTHS_MS = (0.4, 1.4, 5.4, 20.4)
+LONGER = (2, 4, 8)
 
 # The values that are tried for a table, the simplest first.
 _SIMPLE: dict[str, list[Any]] = {
@@ -63,6 +66,7 @@ class Shrinker:
                 self._try_all(changes)
             self._try_all(lambda document: faults_at_times(document, self.triggered))
             self._try_all(fewer_messages_elsewhere)
+            self._try_all(fewer_messages_with_longer_waits)
             self._try_all(smaller_elsewhere)
             self._try_all(certain_faults)
         return self.document
@@ -148,6 +152,23 @@ def fewer_messages_elsewhere(document: Document) -> Iterator[Document]:
         for start in range(0, most if size > 1 else 0, max(1, size)):
             fewer = fewer_messages(document, range(start, start + size))
             yield from ({**fewer, "seed": seed} for seed in OTHER_SEEDS)
+
+
+def fewer_messages_with_longer_waits(document: Document) -> Iterator[Document]:
+    """Drop many messages at once while a protocol waits longer for those who are away.
+
+    If each message is late by that, fewer are too late in the end.
+    """
+    settings, send = document["protocol"], document["workload"]["send"]
+    if "grace_ms" not in settings:
+        return
+    profile = profile_of(find_protocol(settings["name"]))
+    for factor, share in product(LONGER, (2, 3, 4)):
+        protocol = {**settings, "grace_ms": factor * settings["grace_ms"]}
+        size = len(send) // share
+        for start in range(0, len(send) if size else 0, max(1, size)):
+            fewer = fewer_messages(document, range(start, start + size))
+            yield profile.settled({**fewer, "protocol": protocol})
 
 
 def smaller_elsewhere(document: Document) -> Iterator[Document]:

@@ -54,6 +54,7 @@ EXAMPLES = {
     "broken-welcoming": ("gap", "daisy-returns-to-a-new-server"),
     "broken-literal": ("loss", "daisy-inside-another-view"),
     "broken-homing": ("gap", "daisy-back-by-a-shorter-way"),
+    "broken-nostalgic": ("error", "daisy-back-in-a-group-that-was-split-off"),
     "broken-ignoring": ("loss", "daisy-moved-out-of-reach"),
     "broken-lavish": ("order", "daisy-moved-after-it-was-sent"),
 }

@@ -1,0 +1,50 @@
+"""Daisies that make a mistake when they leave and come back."""
+
+from typing import ClassVar
+
+from typing_extensions import override
+
+from ..daisy import Daisy
+from ..groups.group import Group
+from ..groups.messages import Cast
+from ..groups.view import Member
+from ..wire import MessageId
+
+
+class Homing(Daisy):
+    """Comes back to the group in which it first was, although others wait for its messages elsewhere.
+
+    Broken rule: those who were absent there may be the ones who admit it now.
+    """
+
+    name: ClassVar[str] = "broken-homing"
+
+    @override
+    def is_awaited(self) -> bool:
+        return False
+
+
+class ShortSighted(Daisy):
+    """Comes back without what it had delivered and those who were absent then lack.
+
+    Broken rule: who comes back may be admitted by just these, and what it sends next follows that.
+    """
+
+    name: ClassVar[str] = "broken-short-sighted"
+
+    @override
+    def recent(self, former: Group) -> dict[MessageId, Cast]:
+        return former.kept.history
+
+
+class Nostalgic(Daisy):
+    """Looks for all groups among those of the beginning, also for one to which it comes back.
+
+    Broken rule: that group may have been split off since.
+    """
+
+    name: ClassVar[str] = "broken-nostalgic"
+
+    @override
+    def _known_members(self, number: int) -> tuple[Member, ...]:
+        return self._first_view(number).members
