@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from ..base import Effects, Place, Send
 from ..daisy import Daisy
+from ..daisy.above import AboveLocal, AboveServers
 from ..daisy.levels import Levels
 from ..daisy.matrices import Matrices
 from ..daisy.relay import Relaying
@@ -71,6 +72,12 @@ class Stubborn(Daisy):
         yield from ()
 
 
+class _EmptyHanded(AboveLocal):
+    @override
+    def gather(self, processes: frozenset[int], now: int) -> list[Cast] | None:
+        return None if super().gather(processes, now) is None else []
+
+
 class EmptyHanded(Daisy):
     """Lets members of other groups join without what is on its way to them.
 
@@ -78,10 +85,7 @@ class EmptyHanded(Daisy):
     """
 
     name: ClassVar[str] = "broken-empty-handed"
-
-    @override
-    def gather(self, processes: frozenset[int], now: int) -> list[Cast] | None:
-        return None if super().gather(processes, now) is None else []
+    above_local: ClassVar[type[AboveLocal]] = _EmptyHanded
 
 
 class Releasing(Daisy):
@@ -235,6 +239,16 @@ class Relying(Daisy):
         return member.roster
 
 
+class _Deposed(AboveServers):
+    @override
+    def kept(self) -> Iterator[Cast]:
+        return iter(())
+
+
+class _DeposedBelow(_Deposed, AboveLocal):
+    pass
+
+
 class Deposed(Daisy):
     """Brings nothing along from above when it returns to a group that has another server.
 
@@ -242,10 +256,14 @@ class Deposed(Daisy):
     """
 
     name: ClassVar[str] = "broken-deposed"
+    above_local: ClassVar[type[AboveLocal]] = _DeposedBelow
+    above_servers: ClassVar[type[AboveServers]] = _Deposed
 
+
+class _Lavish(AboveLocal):
     @override
-    def kept_above(self, level: int) -> Iterator[Cast]:
-        return iter(())
+    def is_done(self, name: MessageId) -> bool:
+        return False
 
 
 class Lavish(Daisy):
@@ -255,10 +273,7 @@ class Lavish(Daisy):
     """
 
     name: ClassVar[str] = "broken-lavish"
-
-    @override
-    def is_done_above(self, name: MessageId) -> bool:
-        return False
+    above_local: ClassVar[type[AboveLocal]] = _Lavish
 
 
 class Ignoring(Daisy):
@@ -326,6 +341,12 @@ class Careless(Daisy):
         return frozenset()
 
 
+class _Nameless(AboveLocal):
+    @override
+    def senders(self, casts: Iterable[Cast]) -> Iterator[Member]:
+        return iter(())
+
+
 class Nameless(Daisy):
     """Brings messages along from a view of servers that does not prevail, and says not whose they are.
 
@@ -333,10 +354,13 @@ class Nameless(Daisy):
     """
 
     name: ClassVar[str] = "broken-nameless"
+    above_local: ClassVar[type[AboveLocal]] = _Nameless
 
+
+class _Claiming(AboveLocal):
     @override
-    def senders(self, casts: Iterable[Cast]) -> Iterator[Member]:
-        return iter(())
+    def is_stranger(self, process: int) -> bool:
+        return True
 
 
 class Claiming(Daisy):
@@ -347,7 +371,4 @@ class Claiming(Daisy):
     """
 
     name: ClassVar[str] = "broken-claiming"
-
-    @override
-    def is_stranger(self, process: int) -> bool:
-        return True
+    above_local: ClassVar[type[AboveLocal]] = _Claiming

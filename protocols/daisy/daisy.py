@@ -69,7 +69,8 @@ from ..groups.messages import Cast, Expelled, Join
 from ..groups.packing import MESSAGES
 from ..groups.states import EXPECTED
 from ..groups.view import FIRST, Member, View, ViewId
-from ..wire import Message, MessageId
+from ..wire import Message
+from .above import AboveLocal, AboveServers
 from .early_relay import EarlyRelaying
 from .hierarchy import BACKING_BITS, Hierarchy
 from .levels import ADDED, REMOVED, Levels
@@ -94,6 +95,8 @@ class Daisy(Hierarchy):
     messages: ClassVar[tuple[type[Message], ...]] = (*MESSAGES, Path)
     to_recipients: ClassVar[type[Matrices]] = Matrices  # the broadcast with inside = "recipients",
     among_servers: ClassVar[type[ByOrigin]] = ByOrigin  # and that of servers who relay early
+    above_local: ClassVar[type[AboveLocal]] = AboveLocal
+    above_servers: ClassVar[type[AboveServers]] = AboveServers
     figures: ClassVar[tuple[Figure, ...]] = (
         Ratio(
             "broadcasts_per_message", "broadcasts per message", of="broadcasts", per="multicasts"
@@ -264,20 +267,10 @@ class Daisy(Hierarchy):
             way = StarCasting
         elif self.settings.early and level == 1:
             way = self.among_servers
-        group = Group(number, me, self.timing, candidates, way, view, now, others)
-        if level == 0:
-            self.answer(group)
-        if self.levels is not None:
-            group.belongs = partial(self.levels.belongs, level)
-        group.relayers = partial(self.relayers, level)
+        above = self.above_servers(self, level) if level else self.above_local(self, level)
+        group = Group(number, me, self.timing, candidates, way, view, now, others, above)
         group.admission.hasty = level > 0  # others have had ``grace`` to take their servers' place
-        if not self.settings.early:
-            group.find_elsewhere, group.kept_above = self._find, partial(self.kept_above, level)
         return group
-
-    def _find(self, name: MessageId) -> Cast | None:
-        """A message that any group of this process keeps."""
-        return next((cast for g in self.groups if (cast := g.kept.find(name))), None)
 
     @classmethod
     @override

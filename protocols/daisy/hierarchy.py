@@ -8,7 +8,7 @@ rebuilt after a view change.
 
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -129,15 +129,6 @@ class Hierarchy(Protocol):
         if join.member.of == below.number and join.source not in below.view.processes:
             yield from below.admission.correct(join.source, now)
 
-    def relayers(self, level: int, cast: Cast) -> set[int]:
-        """The members that relay a message out of a group, if ``safe`` once all others have it."""
-        view = self.groups[level].view
-        if view is None or not self.settings.safe:
-            return set()
-        up = {view.server} if self.relaying.leaves(level, cast) else set()
-        down = {m.process for m in view.members if cast.is_for(m.roster)} if level else set()
-        return (up | down) - {self.me}
-
     def roster(self, level: int) -> frozenset[int]:
         """All processes that a group answers for."""
         view = self.groups[level].view
@@ -162,7 +153,7 @@ class Hierarchy(Protocol):
         for level, group in enumerate(self.groups):
             if group.view is not None and group.view.id != self.noted[level]:
                 self._renew(level, group.view.id)
-        if self.local.waits and (recorded := self.gather(frozenset(), now)) is not None:
+        if self.local.waits and (recorded := self.local.above.gather(frozenset(), now)) is not None:
             yield from self.translate(0, self.local.resume(recorded, now), now)
         while self.outbox and self.local.open:
             self.time += 1
@@ -290,32 +281,6 @@ class Hierarchy(Protocol):
         view = self.groups[level].view
         return frozenset() if view is None else view.away
 
-    def is_needed_above(self) -> bool:
-        """Whether a group above would lose messages if this process left: nobody else is there."""
-        for above in self.groups[1:]:
-            if above.view is None or not (above.history or above.kept.archive):
-                continue
-            alone = len(above.view.members) == 1 and bool(above.view.absent)
-            if alone or above.frozen or above.casting is None or not above.casting.complete():
-                return True
-        return False
-
-    def kept_above(self, level: int) -> Iterator[Cast]:
-        """What a server brings along that returns to a group in which another has taken its place.
-
-        It leaves the groups above, and may be the last one that has what was sent there meanwhile.
-        """
-        known = self.groups[level].kept
-        for above in self.groups[level + 1 :]:
-            yield from (cast for cast in above.kept.all() if known.find(cast.id) is None)
-
-    def answer(self, local: Group) -> None:
-        """Let the local group ask about the groups above."""
-        local.gather, local.is_needed_elsewhere = self.gather, self.is_needed_above
-        local.is_known_above, local.knows_above = self.is_known_above, self.knows_above
-        local.is_done_above, local.is_stranger = self.is_done_above, self.is_stranger
-        local.senders = self.senders
-
     def is_awaited(self) -> bool:
         """Whether others may lack what this process delivered before it left; absent ones, too."""
         return bool(self.local.kept.all())
@@ -323,16 +288,6 @@ class Hierarchy(Protocol):
     def recent(self, former: Group) -> dict[MessageId, Cast]:
         """What others may lack of what this process delivered before it left, in causal order."""
         return {cast.id: cast for cast in former.kept.all()}
-
-    def senders(self, casts: Iterable[Cast]) -> Iterator[Member]:
-        """Who sent some messages, and is owed the answers, wherever it is."""
-        for process in sorted({cast.source for cast in casts}):
-            yield Member(process, 0, alone := frozenset({process}), process, alone)
-
-    def is_stranger(self, process: int) -> bool:
-        """Whether nobody answers for a process, at any level."""
-        levels = range(len(self.path))
-        return all(self.is_member(k) and process not in self.roster(k) for k in levels)
 
     def look_around(self, level: int, now: int) -> None:
         """As server, tell a group who is in the group above, and who is away from other groups.
@@ -353,32 +308,3 @@ class Hierarchy(Protocol):
     def waited_for(self, level: int, processes: frozenset[int]) -> frozenset[int]:
         """Those of these to whom something is still to be relayed from a level."""
         return frozenset(p for p in processes for cast in self.up[level] if cast.is_for({p}))
-
-    def is_known_above(self, process: int) -> bool:
-        """Whether somebody above answers for a process."""
-        return len(self.groups) > 1 and process in self.roster(1)
-
-    def knows_above(self) -> bool:
-        """Whether this process can tell for whom somebody above answers."""
-        return len(self.path) == 1 or self.is_member(1)
-
-    def is_done_above(self, name: MessageId) -> bool:
-        """Whether a message was in the group above, and nobody needs it there any more."""
-        above = self.groups[1].kept if len(self.groups) > 1 else None
-        return above is not None and above.has_seen(name) and above.find(name) is None
-
-    def gather(self, processes: frozenset[int], now: int) -> list[Cast] | None:
-        """What is in transit from above to the local group, or to these, which come to it."""
-        if len(self.path) == 1:
-            return []
-        if not self.local.is_server or len(self.groups) < 2:
-            return None
-        above, roster = self.groups[1], self.roster(0) | processes
-        if above.seeking or above.casting is None or not above.may_relay(now):
-            return None
-        if not above.casting.complete():
-            return None
-        kept = (*above.kept.archived(), *above.history.values())
-        unknown = roster - self.roster(1)
-        casts = (cast.without(unknown) for cast in kept)
-        return [c for c in casts if c.is_for(roster) and above.is_everywhere(c.id)]

@@ -101,7 +101,7 @@ class Reshaping:
         absent = [since.get(p, now) for m in above.view.absent for p in m.roster]
         if any(now - left < group.timing.grace for left in absent):
             return None  # a group of unknown size will soon have a new server, unless it crashed
-        if level or self.daisy.is_needed_above():
+        if level or group.above.needs_this_process():
             return None
         if len(view.members) < s.merge_below:
             return merge(group.number, view, above.view, s.split_above or 2 * s.group_size)

@@ -27,6 +27,7 @@ from ..base import (
     Transition,
 )
 from ..daisy import Daisy
+from ..groups.above import Above
 from ..groups.casting import Way
 from ..groups.detector import Timing
 from ..groups.group import Group
@@ -37,6 +38,17 @@ from ..groups.view import FIRST, Member, View, ViewId
 from ..wire import Message
 
 TICK = "tick"
+
+
+class Waiting(Above):
+    """What waits to be broadcast would be lost if this process left."""
+
+    def __init__(self, outbox: deque[Cast]) -> None:
+        self.outbox = outbox
+
+    @override
+    def needs_this_process(self) -> bool:
+        return bool(self.outbox)
 
 
 class Flat(Protocol):
@@ -88,9 +100,8 @@ class Flat(Protocol):
 
     def _group(self, me: Member, view: View | None = None, now: int = 0) -> Group:
         others = [member for member in self.first.members if member.process != self.me]
-        group = Group(0, me, self.timing, self.first.processes, type(self).way, view, now, others)
-        group.is_needed_elsewhere = lambda: bool(self.outbox)
-        return group
+        way, candidates, above = type(self).way, self.first.processes, Waiting(self.outbox)
+        return Group(0, me, self.timing, candidates, way, view, now, others, above)
 
     def prepared(self, cast: Cast) -> Cast | None:
         """The next message of the outbox as it can be broadcast now; None if it has to wait."""

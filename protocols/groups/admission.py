@@ -220,7 +220,7 @@ class Admission:
         """Whether messages of this process, or for others who are away, would be lost with it."""
         mine = any(name.source == self.group.me.process for name in self.group.history)
         alone = bool(self.group.kept.archive) and not self.group.peers()
-        return mine or alone or self.group.is_needed_elsewhere()
+        return mine or alone or self.group.above.needs_this_process()
 
     def probe(self, now: int) -> Effects:
         """As server, look for absent members that are alive, and for unknown views."""

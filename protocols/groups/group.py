@@ -18,11 +18,12 @@ agreement on views (``succession``, ``view_change``), the broadcast within one (
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from ..base import Count, Deliver, Discard, Effects, Hold, Note, Send
 from ..wire import Message, MessageId
+from .above import Above
 from .admission import Admission
 from .agreed import Flushed, Label
 from .casting import Casting, Copies, Way
@@ -36,6 +37,8 @@ from .states import FLUSHING, MEMBER, OUT, PROPOSING, SEEKING, SILENT, Machine
 from .succession import Succession
 from .view import Member, View, ViewId
 from .view_change import ViewChange
+
+ALONE = Above()
 
 
 class Group:
@@ -51,8 +54,10 @@ class Group:
         view: View | None = None,
         now: int = 0,
         others: Iterable[Member] = (),
+        above: Above = ALONE,
     ) -> None:
         self.number, self.me, self.timing, self.way = number, me, timing, way
+        self.above = above
         self.machine = Machine(SEEKING if view is None else MEMBER)
         self.view = view
         self.kept = Stability()
@@ -67,22 +72,6 @@ class Group:
         self.given: frozenset[int] = frozenset()  # processes that were split off,
         self.given_to, self.given_at = number, now  # the group that they are below now, since when,
         self.given_in = 0  # and the number of the view without them
-        # what the layer above answers: what it keeps for a joiner, whether somebody above answers for
-        # a process, whether it can tell, whether a message was above and is kept there no longer, who
-        # waits for reports of one, whether this process should not leave yet, messages that other
-        # groups keep, all those above, who sent some, whether nobody answers for a process, and whether
-        # a joiner is to be admitted here
-        self.gather: Callable[[frozenset[int], int], list[Cast] | None] = lambda those, now: []
-        self.is_known_above: Callable[[int], bool] = lambda process: False
-        self.knows_above: Callable[[], bool] = lambda: True
-        self.is_done_above: Callable[[MessageId], bool] = lambda name: False
-        self.relayers: Callable[[Cast], Collection[int]] = lambda cast: ()
-        self.is_needed_elsewhere: Callable[[], bool] = lambda: False
-        self.find_elsewhere: Callable[[MessageId], Cast | None] = lambda name: None
-        self.kept_above: Callable[[], Iterable[Cast]] = lambda: ()
-        self.senders: Callable[[Iterable[Cast]], Iterable[Member]] = lambda casts: ()
-        self.is_stranger: Callable[[int], bool] = lambda process: True
-        self.belongs: Callable[[Member, int], bool] = lambda member, how: True
         self.silent_since = self.ticked_at = 0
 
     # what the layer above sees
@@ -290,7 +279,7 @@ class Group:
                 continue
             self.kept.record(cast)
             yield from self._send_copies(casting.onward(cast, now))
-            yield from self.reporting.acknowledge_soon(self.relayers(cast))
+            yield from self.reporting.acknowledge_soon(self.above.relayers(cast))
             yield Deliver(cast)
         if casting.news:
             yield from self.reporting.acknowledge_soon(self.peers())
@@ -341,9 +330,9 @@ class Group:
             return Flushed(ViewId(), tuple(map(Label.of, casts)), absent=self.admission.brought)
         if not self.seeking:
             return self.casting.flushed(casts)._replace(member=(self.me,))
-        above = (*self.kept_above(),)
+        above = (*self.above.kept(),)
         flushed = self.casting.flushed((*casts, *above))
-        others = (*self.view.members, *self.view.absent, *self.senders(above))
+        others = (*self.view.members, *self.view.absent, *self.above.senders(above))
         rest = (m._replace(roster=m.roster - self.change.agreed) for m in others)
         return flushed._replace(absent=tuple(m for m in rest if m.roster))
 

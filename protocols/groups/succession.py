@@ -115,7 +115,7 @@ class Succession:
         others = (m for m in target if m not in self.view.members and m.process not in moved)
         come = frozenset().union(*(m.roster - m.away for m in others))
         returned = [j.member for j in self.joiners.values() if j.how == RETURNED]
-        known = {m.process for m in returned if self.group.is_known_above(m.process)}
+        known = {m.process for m in returned if self.group.above.answers_for(m.process)}
         known |= self.split_off & frozenset().union(*(m.roster for m in returned))
         return come - self.view.roster - known
 
@@ -127,8 +127,8 @@ class Succession:
         admitted elsewhere, whose messages they bring, if it is known nowhere.
         """
         for member in chain(*(state.absent for state in states if state.view != NO_VIEW)):
-            known = any(map(self.group.is_known_above, member.roster))
-            if member.away and not all(map(self.group.is_stranger, member.roster)):
+            known = any(map(self.group.above.answers_for, member.roster))
+            if member.away and not all(map(self.group.above.is_stranger, member.roster)):
                 continue
             if not known and not member.roster <= self.view.roster:
                 yield member
@@ -139,11 +139,11 @@ class Succession:
         A coordinator that is about to become the server cannot tell who these are. It goes on with the
         other members first.
         """
-        return joiner.how != RETURNED or self.group.is_server or self.group.knows_above()
+        return joiner.how != RETURNED or self.group.is_server or self.group.above.can_tell()
 
     def can_tell(self, states: Iterable[Flushed]) -> bool:
         """Whether it is known if somebody above answers for those who were admitted elsewhere."""
-        return self.group.knows_above() or not any(self.admitted_elsewhere(states))
+        return self.group.above.can_tell() or not any(self.admitted_elsewhere(states))
 
     def known_elsewhere(self, states: Iterable[Flushed]) -> dict[MessageId, frozenset[int]]:
         """Messages of views that do not prevail, and who was admitted there and is to get them."""
@@ -168,7 +168,7 @@ class Succession:
 
         All to whom it was sent there have it, and others came after it was sent.
         """
-        if not self.group.is_done_above(name):
+        if not self.group.above.is_done(name):
             return frozenset()
         return frozenset().union(
             *(j.member.roster for j in self.joiners.values() if self.is_unknown(j))
@@ -196,12 +196,12 @@ class Succession:
         wanting = [
             j.member
             for _, j in sorted(self.joiners.items())
-            if self.group.belongs(j.member, j.how)
+            if self.group.above.admits(j.member, j.how)
             and self.may_return(j)
             and (
                 not self.is_unknown(j)
                 or j.member in proposed
-                or self.group.gather(j.member.roster, now) is not None
+                or self.group.above.gather(j.member.roster, now) is not None
             )
         ]
         wanting = [j for j in wanting if j not in self.view.members]

@@ -173,7 +173,7 @@ class ViewChange:
                 state = proposal.states[joiner.member.process]
                 brought = state.absent if state.view == NO_VIEW else ()
                 come = joiner.member.roster.union(*(m.roster for m in brought))
-                gathered = self.group.gather(come, now)
+                gathered = self.group.above.gather(come, now)
                 if gathered is None:
                     return None
                 casts += gathered
@@ -207,7 +207,7 @@ class ViewChange:
         for name in (*(label.id for label in union), *chain(*told)):
             seen[stream_of(name)] = max(seen.get(stream_of(name), -1), name.seq)
         reshape = None if union or stay != view.members else self.reshape
-        if reshape is not None and reshape.contacts and group.is_needed_elsewhere():
+        if reshape is not None and reshape.contacts and group.above.needs_this_process():
             reshape = None
         if reshape is not None and not reshape.contacts:
             stay = tuple(m for m in stay if m not in reshape.members)
@@ -342,7 +342,7 @@ class ViewChange:
         group = self.group
         held = None if group.casting is None else group.casting.find(name)
         kept = group.kept.find(name) or held or self.fetching.found.get(name)
-        return kept or group.find_elsewhere(name)
+        return kept or group.above.find(name)
 
     def body(self, label: Label) -> Cast:
         """The message of a label, which is here."""

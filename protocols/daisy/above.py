@@ -1,0 +1,111 @@
+"""What the groups of the daisy learn from those above them: who answers for whom, and what is due."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from typing_extensions import override
+
+from ..groups.above import Above
+from ..groups.messages import Cast
+from ..groups.view import Member
+from ..wire import MessageId
+
+if TYPE_CHECKING:
+    from .hierarchy import Hierarchy
+
+
+class AboveServers(Above):
+    """The groups of one process around its group at some level."""
+
+    def __init__(self, daisy: Hierarchy, level: int) -> None:
+        self.daisy, self.level = daisy, level
+
+    @override
+    def admits(self, joiner: Member, how: int) -> bool:
+        levels = self.daisy.levels
+        return levels is None or levels.belongs(self.level, joiner, how)
+
+    @override
+    def relayers(self, cast: Cast) -> set[int]:
+        daisy, level = self.daisy, self.level
+        view = daisy.groups[level].view
+        if view is None or not daisy.settings.safe:
+            return set()
+        up = {view.server} if daisy.relaying.leaves(level, cast) else set()
+        down = {m.process for m in view.members if cast.is_for(m.roster)} if level else set()
+        return (up | down) - {daisy.me}
+
+    @override
+    def find(self, name: MessageId) -> Cast | None:
+        if self.daisy.settings.early:
+            return None
+        return next((cast for g in self.daisy.groups if (cast := g.kept.find(name))), None)
+
+    @override
+    def kept(self) -> Iterator[Cast]:
+        """What a server brings along that returns to a group in which another has taken its place.
+
+        It leaves the groups above, and may be the last one that has what was sent there meanwhile.
+        """
+        groups = () if self.daisy.settings.early else self.daisy.groups[self.level + 1 :]
+        known = self.daisy.groups[self.level].kept
+        for above in groups:
+            yield from (cast for cast in above.kept.all() if known.find(cast.id) is None)
+
+
+class AboveLocal(AboveServers):
+    """The groups of one process above its local group."""
+
+    @override
+    def gather(self, processes: frozenset[int], now: int) -> list[Cast] | None:
+        daisy = self.daisy
+        if len(daisy.path) == 1:
+            return []
+        if not daisy.local.is_server or len(daisy.groups) < 2:
+            return None
+        above, roster = daisy.groups[1], daisy.roster(0) | processes
+        if above.seeking or above.casting is None or not above.may_relay(now):
+            return None
+        if not above.casting.complete():
+            return None
+        kept = (*above.kept.archived(), *above.history.values())
+        unknown = roster - daisy.roster(1)
+        casts = (cast.without(unknown) for cast in kept)
+        return [c for c in casts if c.is_for(roster) and above.is_everywhere(c.id)]
+
+    @override
+    def answers_for(self, process: int) -> bool:
+        return len(self.daisy.groups) > 1 and process in self.daisy.roster(1)
+
+    @override
+    def can_tell(self) -> bool:
+        return len(self.daisy.path) == 1 or self.daisy.is_member(1)
+
+    @override
+    def is_stranger(self, process: int) -> bool:
+        daisy, levels = self.daisy, range(len(self.daisy.path))
+        return all(daisy.is_member(k) and process not in daisy.roster(k) for k in levels)
+
+    @override
+    def is_done(self, name: MessageId) -> bool:
+        groups = self.daisy.groups
+        above = groups[1].kept if len(groups) > 1 else None
+        return above is not None and above.has_seen(name) and above.find(name) is None
+
+    @override
+    def needs_this_process(self) -> bool:
+        """Whether a group above would lose messages if this process left: nobody else is there."""
+        for above in self.daisy.groups[1:]:
+            if above.view is None or not (above.history or above.kept.archive):
+                continue
+            alone = len(above.view.members) == 1 and bool(above.view.absent)
+            if alone or above.frozen or above.casting is None or not above.casting.complete():
+                return True
+        return False
+
+    @override
+    def senders(self, casts: Iterable[Cast]) -> Iterator[Member]:
+        for process in sorted({cast.source for cast in casts}):
+            yield Member(process, 0, alone := frozenset({process}), process, alone)
