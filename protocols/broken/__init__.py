@@ -33,6 +33,7 @@ from .daisy import (
     Reentrant,
     Releasing,
     Relying,
+    Remiss,
     ServersVector,
     Stubborn,
     Undecided,
@@ -42,9 +43,7 @@ from .group_layer import (
     Deaf,
     Discarding,
     Dismissive,
-    Eager,
     Estranged,
-    Forsaking,
     Generous,
     Guessing,
     Hospitable,
@@ -75,6 +74,7 @@ from .timestamp import (
     SinglePass,
     Uncounted,
 )
+from .view_change import Abdicating, Eager, Forsaking
 
 BROKEN: dict[str, type[Protocol]] = {
     protocol.name: protocol
@@ -146,6 +146,8 @@ BROKEN: dict[str, type[Protocol]] = {
         Literal,
         Homing,
         Nostalgic,
+        Remiss,
+        Abdicating,
     )
 }
 

@@ -372,3 +372,16 @@ class Claiming(Daisy):
 
     name: ClassVar[str] = "broken-claiming"
     above_local: ClassVar[type[AboveLocal]] = _Claiming
+
+
+class Remiss(Daisy):
+    """Relays down, after a view change, only what is not stable above.
+
+    Broken rule: what is kept there for one that was away precedes that, and it may be back below.
+    """
+
+    name: ClassVar[str] = "broken-remiss"
+
+    @override
+    def due_below(self, above: Group) -> Iterable[Cast]:
+        return above.history.values()

@@ -5,15 +5,13 @@ much meets, as those in ``daisy``.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import ClassVar
 
 from typing_extensions import override
 
-from ..base import Effects
 from ..daisy import Daisy
 from ..groups.admission import Admission
-from ..groups.agreed import Flushed, Proposal
+from ..groups.agreed import Flushed
 from ..groups.detector import Detector
 from ..groups.group import Group
 from ..groups.messages import Cast, Expelled, Join, Leave, Report
@@ -21,7 +19,6 @@ from ..groups.reporting import Reporting
 from ..groups.stability import Stability
 from ..groups.succession import Joiner, Succession
 from ..groups.view import Member, View, ViewId
-from ..groups.view_change import ViewChange
 from ..wire import Message
 
 
@@ -115,25 +112,6 @@ class Outdated(OtherPart):
     name: ClassVar[str] = "broken-outdated"
     part: ClassVar[str] = "succession"
     other: ClassVar[type] = _Outdated
-
-
-class _Forsaking(ViewChange):
-    @override
-    def _due(self, proposal: Proposal, now: int) -> list[Cast] | None:
-        states = {process: s._replace(absent=()) for process, s in proposal.states.items()}
-        return super()._due(replace(proposal, states=states), now)
-
-
-class Forsaking(OtherPart):
-    """Merges groups without what is on its way to those who are absent.
-
-    Broken rule: who comes from another group brings along those who were absent there. What is only
-    for them has been sent in the group above, and to nobody of the group that they now belong to.
-    """
-
-    name: ClassVar[str] = "broken-forsaking"
-    part: ClassVar[str] = "change"
-    other: ClassVar[type] = _Forsaking
 
 
 class _Unforgiving(Succession):
@@ -245,24 +223,6 @@ class Presuming(OtherPart):
     name: ClassVar[str] = "broken-presuming"
     part: ClassVar[str] = "succession"
     other: ClassVar[type] = _Presuming
-
-
-class _Eager(ViewChange):
-    @override
-    def hear(self, number: int, now: int) -> Effects:
-        yield from super().hear(number, max(now, self.behind_until))
-
-
-class Eager(OtherPart):
-    """Heeds those who wait for a greater view while it should enter a newer one.
-
-    Broken rule: a coordinator that has missed a view gets that first. Else it proposes greater and
-    greater ones, none of which can follow a view that it does not know.
-    """
-
-    name: ClassVar[str] = "broken-eager"
-    part: ClassVar[str] = "change"
-    other: ClassVar[type] = _Eager
 
 
 class _Awaiting(Succession):

@@ -8,7 +8,7 @@ rebuilt after a view change.
 
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -177,7 +177,11 @@ class Hierarchy(Protocol):
                 leaves, roster = partial(self.relaying.leaves, lower), self.roster(lower)
                 casts = (*below.kept.archived(), *below.history.values())
                 self.up[lower] = deque(filter(leaves, casts))
-                self.down[lower] = deque(c for c in above.history.values() if c.is_for(roster))
+                self.down[lower] = deque(c for c in self.due_below(above) if c.is_for(roster))
+
+    def due_below(self, above: Group) -> Iterable[Cast]:
+        """What may have to be relayed down: all that is kept, since those who were away may be back."""
+        return above.kept.all()
 
     def climb(self, now: int) -> Effects:
         """Join the group above as server; leave it otherwise."""

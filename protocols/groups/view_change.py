@@ -309,8 +309,7 @@ class ViewChange:
 
     def again(self, now: int) -> Effects:
         """Ask again for what should have arrived."""
-        group = self.group
-        pause = group.timing.heartbeat
+        group, pause = self.group, self.group.timing.heartbeat
         for peer, missing in self.assembly.requests(group.me.process, group.number, now, pause):
             yield Send((peer,), missing)
         yield from self._fetch(now)
@@ -388,13 +387,14 @@ class ViewChange:
         elif now >= self.weak_until:
             self.weak_until = now + self.group.timing.grace
         self.reset()
+        self.fetching.forget()
         self.group.succession.enter(view)
         yield Count("view_changes")
 
     def reset(self) -> None:
-        """Forget the change that is over."""
+        """Forget the change that is over, but for the messages that others may fetch for their view."""
         self.proposal, self.pending, self.short_since = None, None, None
         self.assembly.incoming.clear()
-        self.fetching.forget()
+        self.fetching.need({})
         self.pace.sent_at.clear()
         self.parts.pop(FLUSHED, None)

@@ -55,6 +55,8 @@ EXAMPLES = {
     "broken-literal": ("loss", "daisy-inside-another-view"),
     "broken-homing": ("gap", "daisy-back-by-a-shorter-way"),
     "broken-nostalgic": ("error", "daisy-back-in-a-group-that-was-split-off"),
+    "broken-remiss": ("order", "daisy-kept-above-while-it-was-away"),
+    "broken-abdicating": ("loss", "daisy-agreed-on-for-others"),
     "broken-ignoring": ("loss", "daisy-moved-out-of-reach"),
     "broken-lavish": ("order", "daisy-moved-after-it-was-sent"),
 }

@@ -1,0 +1,67 @@
+"""Daisies with one mistake each in how members agree on a view."""
+
+from dataclasses import replace
+from typing import ClassVar
+
+from typing_extensions import override
+
+from ..base import Effects
+from ..groups.agreed import Proposal
+from ..groups.messages import Cast
+from ..groups.view_change import ViewChange
+from .group_layer import OtherPart
+
+
+class _Forsaking(ViewChange):
+    @override
+    def _due(self, proposal: Proposal, now: int) -> list[Cast] | None:
+        states = {process: s._replace(absent=()) for process, s in proposal.states.items()}
+        return super()._due(replace(proposal, states=states), now)
+
+
+class Forsaking(OtherPart):
+    """Merges groups without what is on its way to those who are absent.
+
+    Broken rule: who comes from another group brings along those who were absent there. What is only
+    for them has been sent in the group above, and to nobody of the group that they now belong to.
+    """
+
+    name: ClassVar[str] = "broken-forsaking"
+    part: ClassVar[str] = "change"
+    other: ClassVar[type] = _Forsaking
+
+
+class _Eager(ViewChange):
+    @override
+    def hear(self, number: int, now: int) -> Effects:
+        yield from super().hear(number, max(now, self.behind_until))
+
+
+class Eager(OtherPart):
+    """Heeds those who wait for a greater view while it should enter a newer one.
+
+    Broken rule: a coordinator that has missed a view gets that first. Else it proposes greater and
+    greater ones, none of which can follow a view that it does not know.
+    """
+
+    name: ClassVar[str] = "broken-eager"
+    part: ClassVar[str] = "change"
+    other: ClassVar[type] = _Eager
+
+
+class _Abdicating(ViewChange):
+    @override
+    def reset(self) -> None:
+        super().reset()
+        self.fetching.forget()
+
+
+class Abdicating(OtherPart):
+    """Forgets what it has fetched for a view that it has agreed on and is not in itself.
+
+    Broken rule: the others fetch from it what they lack, and nobody else may have all of that.
+    """
+
+    name: ClassVar[str] = "broken-abdicating"
+    part: ClassVar[str] = "change"
+    other: ClassVar[type] = _Abdicating
