@@ -70,9 +70,8 @@ class AboveLocal(AboveServers):
             return None
         if not above.casting.complete():
             return None
-        kept = (*above.kept.archived(), *above.history.values())
         unknown = roster - daisy.roster(1)
-        casts = (cast.without(unknown) for cast in kept)
+        casts = (cast.without(unknown) for cast in above.kept.all())
         return [c for c in casts if c.is_for(roster) and above.is_everywhere(c.id)]
 
     @override

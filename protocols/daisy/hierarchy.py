@@ -175,8 +175,7 @@ class Hierarchy(Protocol):
             if lower >= 0 and lower + 1 < len(self.groups):
                 below, above = self.groups[lower], self.groups[lower + 1]
                 leaves, roster = partial(self.relaying.leaves, lower), self.roster(lower)
-                casts = (*below.kept.archived(), *below.history.values())
-                self.up[lower] = deque(filter(leaves, casts))
+                self.up[lower] = deque(filter(leaves, below.kept.all()))
                 self.down[lower] = deque(c for c in self.due_below(above) if c.is_for(roster))
 
     def due_below(self, above: Group) -> Iterable[Cast]:

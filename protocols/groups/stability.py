@@ -53,10 +53,6 @@ class Stability:
         """A message that is kept."""
         return self.history.get(name) or self.archive.get(name)
 
-    def archived(self) -> list[Cast]:
-        """The archive in causal order."""
-        return sorted(self.archive.values(), key=lambda cast: (cast.time, cast.id))
-
     def all(self) -> list[Cast]:
         """All that is kept, in causal order."""
         kept = (*self.archive.values(), *self.history.values())
