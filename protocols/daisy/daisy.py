@@ -2,7 +2,7 @@
 
 Baldoni, Friedman & van Renesse, "The Hierarchical Daisy Architecture for Causal Delivery", 1996.
 
-    3.1    local groups and groups of servers (Fig. 3)    ``tree``, ``hierarchy``
+    3.1    local groups and groups of servers (Fig. 3)    ``tree``, ``hierarchy``, ``above``
            what the group communication system does       ``groups``: views, causal broadcast, stability
            relaying between groups                        ``relay``
            groups that split and merge (Fig. 4)           ``split_merge``
