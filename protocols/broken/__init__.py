@@ -74,7 +74,7 @@ from .timestamp import (
     SinglePass,
     Uncounted,
 )
-from .view_change import Abdicating, Eager, Forsaking
+from .view_change import Abdicating, Assuming, Eager, Forsaking
 
 BROKEN: dict[str, type[Protocol]] = {
     protocol.name: protocol
@@ -148,6 +148,7 @@ BROKEN: dict[str, type[Protocol]] = {
         Nostalgic,
         Remiss,
         Abdicating,
+        Assuming,
     )
 }
 

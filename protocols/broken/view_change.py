@@ -8,6 +8,8 @@ from typing_extensions import override
 from ..base import Effects
 from ..groups.agreed import Proposal
 from ..groups.messages import Cast
+from ..groups.succession import Succession
+from ..groups.view import View
 from ..groups.view_change import ViewChange
 from .group_layer import OtherPart
 
@@ -65,3 +67,21 @@ class Abdicating(OtherPart):
     name: ClassVar[str] = "broken-abdicating"
     part: ClassVar[str] = "change"
     other: ClassVar[type] = _Abdicating
+
+
+class _Assuming(Succession):
+    @override
+    def known_to_all(self, view: View) -> frozenset[int]:
+        return super().known_to_all(view) if self.agreed else view.roster
+
+
+class Assuming(OtherPart):
+    """Takes it, when it is admitted to a weak view, that all in that are known to everybody.
+
+    Broken rule: others may be in another view, in which some of these were not admitted. Who comes from
+    the weak view must name them, or they are owed nothing there.
+    """
+
+    name: ClassVar[str] = "broken-assuming"
+    part: ClassVar[str] = "succession"
+    other: ClassVar[type] = _Assuming

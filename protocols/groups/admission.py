@@ -95,7 +95,9 @@ class Admission:
         yield group.go("found")
         if self.hasty:
             group.change.weak_until = now + 1  # nobody was heard of for long enough already
-        yield from group.change.enter(View(id, (group.me,), self.others, weak=True), now)
+        view = View(id, (group.me,), self.others, weak=True)
+        group.succession.agreed = view.roster  # from the beginning; nobody was admitted since
+        yield from group.change.enter(view, now)
         yield from group.begin(group.kept.all(), (), now)
 
     def move(self, reshape: Reshape) -> Effects:

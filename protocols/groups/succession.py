@@ -31,6 +31,8 @@ class Succession:
         self.joiners: dict[int, Joiner] = {}
         self.leavers: dict[int, Leave] = {}
         self.split_off: frozenset[int] = frozenset()  # from this group, and not back since
+        # who was known when nobody could be in another view, and ever since
+        self.agreed = frozenset(() if group.view is None else group.view.roster)
 
     @property
     def view(self) -> View:
@@ -40,6 +42,7 @@ class Succession:
 
     def enter(self, view: View) -> None:
         """Forget whose wish was granted in a new view."""
+        self.agreed = self.known_to_all(view)
         self.split_off -= view.roster
         self.leavers = {
             process: leave
@@ -53,6 +56,11 @@ class Succession:
             if joiner.member not in view.members
             and (joiner.how != INSIDE or joiner.member.backing > told.get(process, -1))
         }
+
+    def known_to_all(self, view: View) -> frozenset[int]:
+        """Who is known in whatever view prevails: all, unless others may be in another one by now."""
+        forked = view.weak or view.absent
+        return self.stayed(self.agreed) & view.roster if forked else view.roster
 
     def is_recent(self, leave: Leave, view: View) -> bool:
         """Whether a member of a view has not come back since it wanted to leave."""

@@ -58,8 +58,6 @@ class ViewChange:
         self.weak_until = self.behind_until = 0
         self.short_since: int | None = None  # when too little was known to go on
         self.invited = frozenset(() if view is None else view.processes)
-        # who was known when nobody could be in another view, and ever since
-        self.agreed = frozenset(() if view is None else view.roster)
         self.parts: dict[int, tuple[Part, ...]] = {}  # the last Flushed and Install that were sent
         self.assembly, self.fetching, self.pace = Assembly(), Fetching(), Pace()
 
@@ -378,9 +376,6 @@ class ViewChange:
 
     def enter(self, view: View, now: int) -> Effects:
         """Start again in a new view."""
-        forked = self.group.view is not None and (view.weak or view.absent)
-        stayed = self.group.succession.stayed(self.agreed)
-        self.agreed = stayed & view.roster if forked else view.roster
         self.group.view, self.promised, self.behind_until = view, view.id, 0
         if not view.weak:
             self.weak_until = 0

@@ -57,6 +57,7 @@ EXAMPLES = {
     "broken-nostalgic": ("error", "daisy-back-in-a-group-that-was-split-off"),
     "broken-remiss": ("order", "daisy-kept-above-while-it-was-away"),
     "broken-abdicating": ("loss", "daisy-agreed-on-for-others"),
+    "broken-assuming": ("loss", "daisy-admitted-to-a-weak-view"),
     "broken-ignoring": ("loss", "daisy-moved-out-of-reach"),
     "broken-lavish": ("order", "daisy-moved-after-it-was-sent"),
 }
