@@ -14,6 +14,7 @@ Each class says in its docstring which rule it breaks. There are four kinds:
 """
 
 from ..base import Protocol
+from .answering import Relying, Remiss, Resigning, Stale
 from .cluster import TooLate, Unsorted
 from .daisy import (
     Absentminded,
@@ -32,8 +33,6 @@ from .daisy import (
     Prompt,
     Reentrant,
     Releasing,
-    Relying,
-    Remiss,
     ServersVector,
     Stubborn,
     Undecided,
@@ -74,7 +73,7 @@ from .timestamp import (
     SinglePass,
     Uncounted,
 )
-from .view_change import Abdicating, Assuming, Eager, Forsaking
+from .view_change import Abdicating, Assuming, Covering, Eager, Forsaking
 
 BROKEN: dict[str, type[Protocol]] = {
     protocol.name: protocol
@@ -149,6 +148,9 @@ BROKEN: dict[str, type[Protocol]] = {
         Remiss,
         Abdicating,
         Assuming,
+        Covering,
+        Resigning,
+        Stale,
     )
 }
 

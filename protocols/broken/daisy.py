@@ -16,7 +16,6 @@ from ..daisy.levels import Levels
 from ..daisy.matrices import Matrices
 from ..daisy.relay import Relaying
 from ..daisy.server_group import ByOrigin
-from ..groups.group import Group
 from ..groups.messages import Cast, Join
 from ..groups.view import Member
 from ..wire import MessageId
@@ -225,20 +224,6 @@ class Halting(Daisy):
             self.relaying.__class__ = _Halting
 
 
-class Relying(Daisy):
-    """Answers no longer for processes that it has split off if another does who has split them off.
-
-    Broken rule: a process that was split off, and whose new server is not above yet, is answered for by
-    those who were its servers before. Each of two relies on the other, and nobody answers for it.
-    """
-
-    name: ClassVar[str] = "broken-relying"
-
-    @override
-    def _served(self, member: Member, group: Group) -> frozenset[int]:
-        return member.roster
-
-
 class _Deposed(AboveServers):
     @override
     def kept(self) -> Iterator[Cast]:
@@ -372,16 +357,3 @@ class Claiming(Daisy):
 
     name: ClassVar[str] = "broken-claiming"
     above_local: ClassVar[type[AboveLocal]] = _Claiming
-
-
-class Remiss(Daisy):
-    """Relays down, after a view change, only what is not stable above.
-
-    Broken rule: what is kept there for one that was away precedes that, and it may be back below.
-    """
-
-    name: ClassVar[str] = "broken-remiss"
-
-    @override
-    def due_below(self, above: Group) -> Iterable[Cast]:
-        return above.history.values()

@@ -1,12 +1,13 @@
 """Daisies with one mistake each in how members agree on a view."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
 from typing_extensions import override
 
 from ..base import Effects
-from ..groups.agreed import Proposal
+from ..groups.agreed import Install, Label, Proposal
 from ..groups.messages import Cast
 from ..groups.succession import Succession
 from ..groups.view import View
@@ -85,3 +86,25 @@ class Assuming(OtherPart):
     name: ClassVar[str] = "broken-assuming"
     part: ClassVar[str] = "succession"
     other: ClassVar[type] = _Assuming
+
+
+class _Covering(ViewChange):
+    @override
+    def _conclude(self, proposal: Proposal, labels: Sequence[Label], now: int) -> Install:
+        install = super()._conclude(proposal, labels, now)
+        covered = frozenset().union(*(m.roster for m in install.view.members))
+        gone = (m._replace(roster=m.roster - covered) for m in install.view.absent)
+        view = replace(install.view, absent=tuple(m for m in gone if m.roster))
+        return install._replace(view=view)
+
+
+class Covering(OtherPart):
+    """Lets a server that has split some off answer for their new server, which is gone.
+
+    Broken rule: it counts them as away, and soon relies on that server. Then nobody answers for them,
+    and when they are back they are taken for newcomers.
+    """
+
+    name: ClassVar[str] = "broken-covering"
+    part: ClassVar[str] = "change"
+    other: ClassVar[type] = _Covering

@@ -76,7 +76,12 @@ class AboveLocal(AboveServers):
 
     @override
     def answers_for(self, process: int) -> bool:
-        return len(self.daisy.groups) > 1 and process in self.daisy.roster(1)
+        """By what this process says there now, not by what the view has of it."""
+        above = self.daisy.groups[1] if len(self.daisy.groups) > 1 else None
+        if above is None or above.view is None:
+            return False
+        others = (m for m in above.view.members if m.process != self.daisy.me)
+        return process in above.me.roster.union(*(m.roster for m in (*others, *above.view.absent)))
 
     @override
     def can_tell(self) -> bool:

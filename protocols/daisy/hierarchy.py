@@ -196,13 +196,14 @@ class Hierarchy(Protocol):
             if not serves or level + 1 == len(self.path) or group.view is None:
                 continue
             backing, missing = group.view.id.number << BACKING_BITS, group.missing()
-            roster = self._answers_for(level, now)
+            settled = missing == group.view.away
+            roster = self._answers_for(level, now, settled)
             away = missing | (group.given if self.levels is not None else frozenset())
             me = Member(self.me, backing, roster, group.number, away & roster)
             if not last:
                 above = self.groups[level + 1]
                 changed = above.me.backing < backing or above.me[2:] != me[2:]
-                if changed and missing == group.view.away:
+                if changed and settled:
                     above.me = me._replace(backing=max(above.me.backing, backing))
             else:
                 above = self._group(level + 1, me, now=now)
@@ -221,12 +222,15 @@ class Hierarchy(Protocol):
         """Whether this process is a member at a level now."""
         return level < len(self.groups) and self.groups[level].state not in (SEEKING, OUT)
 
-    def _answers_for(self, level: int, now: int) -> frozenset[int]:
+    def _answers_for(self, level: int, now: int, settled: bool) -> frozenset[int]:
         """A group's members, and those split off for which no other member answers yet.
 
-        If the group above was split too, this process may not see there that another answers.
+        If the group above was split too, this process may not see there that another answers. Until it
+        can say there that it does so no longer, it answers for them: the other may be gone by then.
         """
         group = self.groups[level]
+        if not settled:
+            return self.roster(level) | group.given
         if self.levels is not None and now - group.given_at > 3 * group.timing.grace:
             group.given = frozenset()
         if group.given and level + 1 < len(self.groups):

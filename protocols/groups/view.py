@@ -97,11 +97,18 @@ def following(
     """The next view; of previous members that are not in it, those who have not left are absent.
 
     A member that stays says itself whom it answers for no longer. One that takes another's place may
-    not know of all for whom that one did: they are absent, until somebody answers for them.
+    not know of all for whom that one did: they are absent, until somebody answers for them. A member
+    that has split some off counts them as away, and does not answer for their server if that is gone.
     """
     members = tuple(members)
     stay = {(m.process, m.of) for m in members}
     before = (*(m for m in view.members if (m.process, m.of) not in stay), *view.absent)
-    covered = frozenset().union(*(m.roster for m in members))
-    gone = (m._replace(roster=m.roster - covered - left) for m in before)
+    here = {m: m.roster - m.away for m in members}
+
+    def answered(gone: Member) -> frozenset[int]:
+        """For whom others answer; also for the absent, if they serve its group or one it has joined."""
+        same = (m.roster for m in members if m.of == gone.of or gone.process in here[m])
+        return left.union(*here.values(), *same)
+
+    gone = (m._replace(roster=m.roster - answered(m)) for m in before)
     return View(id, members, tuple(m for m in gone if m.roster), weak)

@@ -58,6 +58,9 @@ EXAMPLES = {
     "broken-remiss": ("order", "daisy-kept-above-while-it-was-away"),
     "broken-abdicating": ("loss", "daisy-agreed-on-for-others"),
     "broken-assuming": ("loss", "daisy-admitted-to-a-weak-view"),
+    "broken-covering": ("gap", "daisy-split-off-and-gone"),
+    "broken-resigning": ("gap", "daisy-split-off-and-not-said"),
+    "broken-stale": ("loss", "daisy-known-by-an-old-view-above"),
     "broken-ignoring": ("loss", "daisy-moved-out-of-reach"),
     "broken-lavish": ("order", "daisy-moved-after-it-was-sent"),
 }

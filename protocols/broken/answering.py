@@ -1,0 +1,70 @@
+"""Daisies that make a mistake about who answers for whom, and what follows from that."""
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from typing_extensions import override
+
+from ..daisy import Daisy
+from ..daisy.above import AboveLocal
+from ..groups.group import Group
+from ..groups.messages import Cast
+from ..groups.view import Member
+
+
+class Relying(Daisy):
+    """Answers no longer for processes that it has split off if another does who has split them off.
+
+    Broken rule: a process that was split off, and whose new server is not above yet, is answered for by
+    those who were its servers before. Each of two relies on the other, and nobody answers for it.
+    """
+
+    name: ClassVar[str] = "broken-relying"
+
+    @override
+    def _served(self, member: Member, group: Group) -> frozenset[int]:
+        return member.roster
+
+
+class Remiss(Daisy):
+    """Relays down, after a view change, only what is not stable above.
+
+    Broken rule: what is kept there for one that was away precedes that, and it may be back below.
+    """
+
+    name: ClassVar[str] = "broken-remiss"
+
+    @override
+    def due_below(self, above: Group) -> Iterable[Cast]:
+        return above.history.values()
+
+
+class Resigning(Daisy):
+    """Stops answering for processes that it has split off before it can say so in the group above.
+
+    Broken rule: their new server may be gone by then. The group above takes them for answered for, and
+    forgets what they are owed when it hears that they are not.
+    """
+
+    name: ClassVar[str] = "broken-resigning"
+
+    @override
+    def _answers_for(self, level: int, now: int, settled: bool) -> frozenset[int]:
+        return super()._answers_for(level, now, settled=True)
+
+
+class _Stale(AboveLocal):
+    @override
+    def answers_for(self, process: int) -> bool:
+        return len(self.daisy.groups) > 1 and process in self.daisy.roster(1)
+
+
+class Stale(Daisy):
+    """Takes its own word of some time ago in the group above for the answer of somebody else.
+
+    Broken rule: nobody answers for a process that has left, also if the view above is older than that,
+    and has it. If it is back in a view that does not prevail, it is owed the answers.
+    """
+
+    name: ClassVar[str] = "broken-stale"
+    above_local: ClassVar[type[AboveLocal]] = _Stale
