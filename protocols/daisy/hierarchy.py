@@ -229,6 +229,8 @@ class Hierarchy(Protocol):
         can say there that it does so no longer, it answers for them: the other may be gone by then.
         """
         group = self.groups[level]
+        if group.given and level + 1 < len(self.groups):
+            group.given -= self.groups[level + 1].succession.left()  # nobody answers for these any more
         if not settled:
             return self.roster(level) | group.given
         if self.levels is not None and now - group.given_at > 3 * group.timing.grace:
