@@ -14,7 +14,7 @@ Each class says in its docstring which rule it breaks. There are four kinds:
 """
 
 from ..base import Protocol
-from .answering import Relying, Remiss, Resigning, Stale
+from .answering import Lenient, Relying, Remiss, Resigning, Stale
 from .cluster import TooLate, Unsorted
 from .daisy import (
     Absentminded,
@@ -151,6 +151,7 @@ BROKEN: dict[str, type[Protocol]] = {
         Covering,
         Resigning,
         Stale,
+        Lenient,
     )
 }
 

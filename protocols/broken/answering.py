@@ -6,7 +6,7 @@ from typing import ClassVar
 from typing_extensions import override
 
 from ..daisy import Daisy
-from ..daisy.above import AboveLocal
+from ..daisy.above import AboveLocal, AboveServers
 from ..groups.group import Group
 from ..groups.messages import Cast
 from ..groups.view import Member
@@ -68,3 +68,20 @@ class Stale(Daisy):
 
     name: ClassVar[str] = "broken-stale"
     above_local: ClassVar[type[AboveLocal]] = _Stale
+
+
+class _Lenient(AboveServers):
+    @override
+    def may_be_elsewhere(self) -> bool:
+        return True
+
+
+class Lenient(Daisy):
+    """Takes nobody for a newcomer that is away below a server, even if groups never change.
+
+    Broken rule: a process that left may have been admitted to a view that does not prevail, and be
+    known only by those who come from there. What was sent before is not for it.
+    """
+
+    name: ClassVar[str] = "broken-lenient"
+    above_servers: ClassVar[type[AboveServers]] = _Lenient

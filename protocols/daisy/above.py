@@ -28,6 +28,11 @@ class AboveServers(Above):
         return levels is None or levels.belongs(self.level, joiner, how)
 
     @override
+    def may_be_elsewhere(self) -> bool:
+        s = self.daisy.settings
+        return s.split_above is not None or bool(s.merge_below)
+
+    @override
     def relayers(self, cast: Cast) -> set[int]:
         daisy, level = self.daisy, self.level
         view = daisy.groups[level].view

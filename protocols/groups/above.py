@@ -35,6 +35,10 @@ class Above:
         """Whether a message was above, and nobody needs it there any more."""
         return False
 
+    def may_be_elsewhere(self) -> bool:
+        """Whether one that is away below a member may be below another group by now."""
+        return False
+
     def admits(self, joiner: Member, how: int) -> bool:
         """Whether a joiner belongs to this group, and not to another one."""
         return True

@@ -116,12 +116,13 @@ class Succession:
     def newcomers(self, target: Sequence[Member]) -> frozenset[int]:
         """The processes that nobody answered for, in the view or, if they were in others, above.
 
-        Who is away below a joiner has not just come, but may be below another group by now. Nor has who
-        was split off, and returns because it has not heard of that.
+        One that is away below a joiner may be below another group by now: then it has not just come.
+        Nor has who was split off, and returns because it has not heard of that.
         """
         moved = {process for process, joiner in self.joiners.items() if joiner.how == MOVED}
         others = (m for m in target if m not in self.view.members and m.process not in moved)
-        come = frozenset().union(*(m.roster - m.away for m in others))
+        elsewhere = self.group.above.may_be_elsewhere()
+        come = frozenset().union(*(m.roster - m.away if elsewhere else m.roster for m in others))
         returned = [j.member for j in self.joiners.values() if j.how == RETURNED]
         known = {m.process for m in returned if self.group.above.answers_for(m.process)}
         known |= self.split_off & frozenset().union(*(m.roster for m in returned))

@@ -61,6 +61,7 @@ EXAMPLES = {
     "broken-covering": ("gap", "daisy-split-off-and-gone"),
     "broken-resigning": ("gap", "daisy-split-off-and-not-said"),
     "broken-stale": ("loss", "daisy-known-by-an-old-view-above"),
+    "broken-lenient": ("order", "daisy-away-and-never-known"),
     "broken-ignoring": ("loss", "daisy-moved-out-of-reach"),
     "broken-lavish": ("order", "daisy-moved-after-it-was-sent"),
 }
