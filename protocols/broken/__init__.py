@@ -73,7 +73,7 @@ from .timestamp import (
     SinglePass,
     Uncounted,
 )
-from .view_change import Abdicating, Assuming, Covering, Eager, Forsaking
+from .view_change import Abdicating, Assuming, Covering, Eager, Forsaking, Sweeping
 
 BROKEN: dict[str, type[Protocol]] = {
     protocol.name: protocol
@@ -152,6 +152,7 @@ BROKEN: dict[str, type[Protocol]] = {
         Resigning,
         Stale,
         Lenient,
+        Sweeping,
     )
 }
 

@@ -1,16 +1,16 @@
 """Daisies with one mistake each in how members agree on a view."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
 from typing_extensions import override
 
 from ..base import Effects
-from ..groups.agreed import Install, Label, Proposal
+from ..groups.agreed import Flushed, Install, Label, Proposal
 from ..groups.messages import Cast
 from ..groups.succession import Succession
-from ..groups.view import View
+from ..groups.view import Member, View
 from ..groups.view_change import ViewChange
 from .group_layer import OtherPart
 
@@ -86,6 +86,25 @@ class Assuming(OtherPart):
     name: ClassVar[str] = "broken-assuming"
     part: ClassVar[str] = "succession"
     other: ClassVar[type] = _Assuming
+
+
+class _Sweeping(Succession):
+    @override
+    def admitted_elsewhere(self, states: Iterable[Flushed]) -> Iterator[Member]:
+        states = [*states]
+        whole = {m.process: m for state in states for m in state.absent}
+        yield from (whole[m.process] for m in super().admitted_elsewhere(states))
+
+
+class Sweeping(OtherPart):
+    """Takes all below a server for newcomers if one of them is new.
+
+    Broken rule: the others were known before, and are owed what was sent meanwhile.
+    """
+
+    name: ClassVar[str] = "broken-sweeping"
+    part: ClassVar[str] = "succession"
+    other: ClassVar[type] = _Sweeping
 
 
 class _Covering(ViewChange):

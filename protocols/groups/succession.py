@@ -139,8 +139,8 @@ class Succession:
             known = any(map(self.group.above.answers_for, member.roster))
             if member.away and not all(map(self.group.above.is_stranger, member.roster)):
                 continue
-            if not known and not member.roster <= self.view.roster:
-                yield member
+            if not known and (unknown := member.roster - self.view.roster):
+                yield member._replace(roster=unknown)
 
     def may_return(self, joiner: Joiner) -> bool:
         """Whether one that returns may be admitted, whomever it brings along.

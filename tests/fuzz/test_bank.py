@@ -62,6 +62,7 @@ EXAMPLES = {
     "broken-resigning": ("gap", "daisy-split-off-and-not-said"),
     "broken-stale": ("loss", "daisy-known-by-an-old-view-above"),
     "broken-lenient": ("order", "daisy-away-and-never-known"),
+    "broken-sweeping": ("gap", "daisy-known-beside-a-newcomer"),
     "broken-ignoring": ("loss", "daisy-moved-out-of-reach"),
     "broken-lavish": ("order", "daisy-moved-after-it-was-sent"),
 }
