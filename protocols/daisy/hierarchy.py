@@ -230,9 +230,8 @@ class Hierarchy(Protocol):
         """
         group = self.groups[level]
         if group.given and level + 1 < len(self.groups):
-            group.given -= self.groups[
-                level + 1
-            ].succession.left()  # nobody answers for these any more
+            left = self.groups[level + 1].succession.left()
+            group.given -= left  # nobody answers for these any more
         if not settled:
             return self.roster(level) | group.given
         if self.levels is not None and now - group.given_at > 3 * group.timing.grace:
