@@ -72,8 +72,10 @@ class Abdicating(OtherPart):
 
 class _Assuming(Succession):
     @override
-    def known_to_all(self, view: View) -> frozenset[int]:
-        return super().known_to_all(view) if self.agreed else view.roster
+    def enter(self, view: View) -> None:
+        admitted = not self.agreed
+        super().enter(view)
+        self.agreed = view.roster if admitted else self.agreed
 
 
 class Assuming(OtherPart):

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from ..groups.above import Above
-from ..groups.messages import Cast
+from ..groups.messages import OUTSIDE, RETURNED, Cast
 from ..groups.view import Member
 from ..wire import MessageId
 
 if TYPE_CHECKING:
+    from ..groups.group import Group
     from .hierarchy import Hierarchy
 
 
@@ -31,6 +32,55 @@ class AboveServers(Above):
     def may_be_elsewhere(self) -> bool:
         s = self.daisy.settings
         return s.split_above is not None or bool(s.merge_below)
+
+    @override
+    def gather(self, processes: frozenset[int], now: int) -> list[Cast] | None:
+        daisy, level = self.daisy, self.level
+        if not self._asks_above():
+            return []
+        if not daisy.groups[level].is_server or level + 1 == len(daisy.groups):
+            return None
+        above, roster = daisy.groups[level + 1], daisy.roster(level) | processes
+        if above.seeking or above.casting is None or not above.may_relay(now):
+            return None
+        if not above.casting.complete():
+            return None
+        unknown = roster - daisy.roster(level + 1)
+        casts = (cast.without(unknown) for cast in above.kept.all())
+        return [c for c in casts if c.is_for(roster) and above.is_everywhere(c.id)]
+
+    @override
+    def answers_for(self, process: int) -> bool:
+        """By what this process says there now, not by what the view has of it."""
+        above = self._next()
+        if above is None or above.view is None:
+            return False
+        others = (m for m in above.view.members if m.process != self.daisy.me)
+        return process in above.me.roster.union(*(m.roster for m in (*others, *above.view.absent)))
+
+    @override
+    def may_be_known(self, how: int) -> bool:
+        """Who takes a server's place, too, may answer for some who are known above only."""
+        return how == RETURNED or (how == OUTSIDE and self.level > 0 and self._asks_above())
+
+    @override
+    def can_tell(self) -> bool:
+        return not self._asks_above() or self.daisy.is_member(self.level + 1)
+
+    @override
+    def is_done(self, name: MessageId) -> bool:
+        above = self._next()
+        return above is not None and above.kept.has_seen(name) and above.kept.find(name) is None
+
+    def _asks_above(self) -> bool:
+        """Whether the group above can tell who is new; it may not where groups of servers split."""
+        last = self.level + 1 == len(self.daisy.path)
+        return not last and (self.level == 0 or self.daisy.levels is None)
+
+    def _next(self) -> Group | None:
+        """The group above, if this process is in it and it can tell who is new."""
+        groups = self.daisy.groups[self.level + 1 :]
+        return groups[0] if groups and self._asks_above() else None
 
     @override
     def relayers(self, cast: Cast) -> set[int]:
@@ -64,44 +114,9 @@ class AboveLocal(AboveServers):
     """The groups of one process above its local group."""
 
     @override
-    def gather(self, processes: frozenset[int], now: int) -> list[Cast] | None:
-        daisy = self.daisy
-        if len(daisy.path) == 1:
-            return []
-        if not daisy.local.is_server or len(daisy.groups) < 2:
-            return None
-        above, roster = daisy.groups[1], daisy.roster(0) | processes
-        if above.seeking or above.casting is None or not above.may_relay(now):
-            return None
-        if not above.casting.complete():
-            return None
-        unknown = roster - daisy.roster(1)
-        casts = (cast.without(unknown) for cast in above.kept.all())
-        return [c for c in casts if c.is_for(roster) and above.is_everywhere(c.id)]
-
-    @override
-    def answers_for(self, process: int) -> bool:
-        """By what this process says there now, not by what the view has of it."""
-        above = self.daisy.groups[1] if len(self.daisy.groups) > 1 else None
-        if above is None or above.view is None:
-            return False
-        others = (m for m in above.view.members if m.process != self.daisy.me)
-        return process in above.me.roster.union(*(m.roster for m in (*others, *above.view.absent)))
-
-    @override
-    def can_tell(self) -> bool:
-        return len(self.daisy.path) == 1 or self.daisy.is_member(1)
-
-    @override
     def is_stranger(self, process: int) -> bool:
         daisy, levels = self.daisy, range(len(self.daisy.path))
         return all(daisy.is_member(k) and process not in daisy.roster(k) for k in levels)
-
-    @override
-    def is_done(self, name: MessageId) -> bool:
-        groups = self.daisy.groups
-        above = groups[1].kept if len(groups) > 1 else None
-        return above is not None and above.has_seen(name) and above.find(name) is None
 
     @override
     def needs_this_process(self) -> bool:

@@ -30,10 +30,15 @@ REMOVED = Transition("hyper-server", "level-removed", "server")
 AGAIN = 10  # heartbeats after which the path is told again
 
 
+def here(joiner: Member) -> frozenset[int]:
+    """Those below a joiner by whom its place is told; who is away may be below another group now."""
+    return joiner.roster - joiner.away
+
+
 def knows(view: View, joiner: Member) -> bool:
     """Whether somebody in a view answers, or did, for a joiner's group or some of its processes."""
     members = (*view.members, *view.absent)
-    return any(m.of == joiner.of or not m.roster.isdisjoint(joiner.roster) for m in members)
+    return any(m.of == joiner.of or not m.roster.isdisjoint(here(joiner)) for m in members)
 
 
 class Levels:
@@ -138,24 +143,24 @@ class Levels:
     def _home(self, level: int, joiner: Member, how: int) -> Member | None:
         """Who serves the group that a joiner belongs to, and for whom; None if that is not known."""
         daisy, group = self.daisy, self.daisy.groups[level]
-        here = Member(daisy.me, 0, self.rosters[level], group.number)
+        own = Member(daisy.me, 0, self.rosters[level], group.number)
         if group.view is None or knows(group.view, joiner):
-            return here
+            return own
         if not group.is_server:
             return None
-        if not group.given.isdisjoint(joiner.roster):
+        if not group.given.isdisjoint(here(joiner)):
             return Member(daisy.me, 0, group.given, group.given_to)
         if level + 1 == len(daisy.path):
-            return here
+            return own
         above = daisy.groups[level + 1].view if daisy.is_member(level + 1) else None
         if above is None:
             return None
         others = (m for m in (*above.members, *above.absent) if m.of != group.number)
-        home = next((m for m in others if m.roster & joiner.roster), here)
+        home = next((m for m in others if m.roster & here(joiner)), own)
         if self.is_known(level, home):
             return home
         is_new = level == 0 and how == OUTSIDE  # nothing is in transit to it
-        return here if is_new or self._is_unclaimed(level, joiner) else None
+        return own if is_new or self._is_unclaimed(level, joiner) else None
 
     def is_known(self, level: int, home: Member) -> bool:
         """Whether a member above is of a group of this level, not of ``others``."""
@@ -165,7 +170,7 @@ class Levels:
         """Whether those who may answer for a joiner above have had ``grace`` to say so."""
         group, above = self.daisy.groups[level], self.daisy.groups[level + 1]
         since = above.detector.away_since
-        asked = (group.ticked_at - since[p] for p in joiner.roster & since.keys())
+        asked = (group.ticked_at - since[p] for p in here(joiner) & since.keys())
         return min(asked, default=0) >= group.timing.grace
 
     def guide(self, level: int, join: Join, sender: int) -> Effects:
@@ -197,6 +202,6 @@ class Levels:
         elif level < len(daisy.groups) and daisy.is_member(level):
             view = daisy.groups[level].view
             assert view is not None
-            here = isinstance(message, Join) and knows(view, message.member)
-            if steps := self._steps(level if here else level + 1):
+            belongs = isinstance(message, Join) and knows(view, message.member)
+            if steps := self._steps(level if belongs else level + 1):
                 yield self._answer(message, daisy.me, steps)

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from .hierarchy import Hierarchy
 
 Talk = Mapping[tuple[int, int], int]
+STRIDE, PRIME = (
+    61,
+    2039,
+)  # so that the numbers that a process's groups get are far apart, and differ
 PATIENT = 10  # heartbeats after which a silenced group should have nothing in transit
 
 
@@ -137,9 +141,17 @@ def split(level: int, view: View, above: View, talk: Talk) -> Reshape:
     """Make half of the members a group with a number that the group above does not know."""
     go = parting(view.members, talk)
     used = {m.of for m in (*above.members, *above.absent)}
-    half = LEVEL // 2
-    free = (LEVEL * level + half + (go[0].process + i) % half for i in range(half))
+    half, first = LEVEL // 2, own_number(go[0])
+    free = (LEVEL * level + half + (first + i) % half for i in range(half))
     return Reshape(next(number for number in free if number not in used), go)
+
+
+def own_number(member: Member) -> int:
+    """A number for a group that is made for a member; another one each time that it has joined.
+
+    A group that was made for it before may go on without it, below another group of servers.
+    """
+    return member.process + STRIDE * (member.backing % PRIME)
 
 
 def parting(members: tuple[Member, ...], talk: Talk) -> tuple[Member, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from ..wire import MessageId
+from .messages import RETURNED
 
 if TYPE_CHECKING:
     from .messages import Cast
@@ -22,6 +23,10 @@ class Above:
     def answers_for(self, process: int) -> bool:
         """Whether somebody above answers for a process."""
         return False
+
+    def may_be_known(self, how: int) -> bool:
+        """Whether those who join in this way may be known above, and not in this group."""
+        return how == RETURNED
 
     def can_tell(self) -> bool:
         """Whether it is known now for whom somebody above answers."""

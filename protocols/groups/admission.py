@@ -101,8 +101,13 @@ class Admission:
         yield from group.begin(group.kept.all(), (), now)
 
     def move(self, reshape: Reshape) -> Effects:
-        """Become a joiner of another group, of the new number."""
+        """Become a joiner of another group, of the new number.
+
+        It brings along what it delivered and keeps only above: a part of that group may lack it, and
+        must not get what this process sends next without it.
+        """
         group = self.group
+        group.kept.history |= {c.id: c for c in group.above.kept() if group.has_seen(c)}
         yield group.go("move")
         self.brought = () if group.view is None else group.view.absent
         self.contacts, self.moved, self.asking_since = (), True, None
@@ -225,13 +230,18 @@ class Admission:
         return mine or alone or self.group.above.needs_this_process()
 
     def probe(self, now: int) -> Effects:
-        """As server, look for absent members that are alive, and for unknown views."""
+        """As server, look for absent members that are alive, and for unknown views.
+
+        One that never was a member, and is only owed what is sent here, is not looked for: it would
+        take this group for its own.
+        """
         group = self.group
         assert group.view is not None
         if not group.is_server or not group.view.absent:
             return
         owed = group.detector.owed(now)
-        peers = {m.process for m in group.view.absent if m.roster & owed}
+        absent = (m for m in group.view.absent if m.process not in m.away)
+        peers = {m.process for m in absent if m.roster & owed}
         if peers:
             peers |= {*self._candidate()}
         if peers := peers.difference(group.view.processes):

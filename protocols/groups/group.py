@@ -333,7 +333,8 @@ class Group:
         above = (*self.above.kept(),)
         flushed = self.casting.flushed((*casts, *above))
         others = (*self.view.members, *self.view.absent, *self.above.senders(above))
-        rest = (m._replace(roster=m.roster - self.succession.agreed) for m in others)
+        known = self.succession.known_to_all()
+        rest = (m._replace(roster=m.roster - known) for m in others)
         return flushed._replace(absent=tuple(m for m in rest if m.roster))
 
     def brings_somebody(self) -> bool:

@@ -78,6 +78,14 @@ class Reporting:
         empty = {"delivered": (), "released": ()}
         yield self.group.send((peer,), Report, view=view.id, promised=promised, **empty)
 
+    def acceptable(self, report: Report) -> int:
+        """The least number of a view that this process may enter, if others are in another one.
+
+        It may have promised to accept one of the same number, of a coordinator that has given up.
+        """
+        promised = self.group.change.promised
+        return promised.number + (report.view < promised and report.view.number == promised.number)
+
     def refuses(self, report: Report, sender: int) -> bool:
         """Whether a member cannot enter the view any more: it has promised to accept a greater one."""
         view = self.group.view
@@ -90,7 +98,7 @@ class Reporting:
             return
         if report.view > group.view.id:
             yield from self.say_view(sender)  # the answer is the newer view, or a great enough one
-            yield from group.change.hear(report.promised, now)
+            yield from group.change.hear(max(report.promised, self.acceptable(report)), now)
             return
         if report.view < group.view.id:
             proposal = group.change.proposal

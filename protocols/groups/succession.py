@@ -31,7 +31,7 @@ class Succession:
         self.joiners: dict[int, Joiner] = {}
         self.leavers: dict[int, Leave] = {}
         self.split_off: frozenset[int] = frozenset()  # from this group, and not back since
-        # who was known when nobody could be in another view, and ever since
+        # who was known when nobody could be in another view, as this one was entered
         self.agreed = frozenset(() if group.view is None else group.view.roster)
 
     @property
@@ -42,7 +42,7 @@ class Succession:
 
     def enter(self, view: View) -> None:
         """Forget whose wish was granted in a new view."""
-        self.agreed = self.known_to_all(view)
+        self.agreed = self.stayed(self.known_to_all()) & view.roster
         self.split_off -= view.roster
         self.leavers = {
             process: leave
@@ -57,10 +57,16 @@ class Succession:
             and (joiner.how != INSIDE or joiner.member.backing > told.get(process, -1))
         }
 
-    def known_to_all(self, view: View) -> frozenset[int]:
-        """Who is known in whatever view prevails: all, unless others may be in another one by now."""
-        forked = view.weak or view.absent
-        return self.stayed(self.agreed) & view.roster if forked else view.roster
+    def known_to_all(self) -> frozenset[int]:
+        """Who is known in whatever view prevails: all, unless others may be in another one.
+
+        They may as long as some were not heard of in this one: who has not entered it may go on
+        without it.
+        """
+        view, casting = self.group.view, self.group.casting
+        if view is None or casting is None or view.weak or view.absent or not casting.complete():
+            return self.agreed
+        return view.roster
 
     def is_recent(self, leave: Leave, view: View) -> bool:
         """Whether a member of a view has not come back since it wanted to leave."""
@@ -123,9 +129,10 @@ class Succession:
         others = (m for m in target if m not in self.view.members and m.process not in moved)
         elsewhere = self.group.above.may_be_elsewhere()
         come = frozenset().union(*(m.roster - m.away if elsewhere else m.roster for m in others))
-        returned = [j.member for j in self.joiners.values() if j.how == RETURNED]
-        known = {m.process for m in returned if self.group.above.answers_for(m.process)}
-        known |= self.split_off & frozenset().union(*(m.roster for m in returned))
+        may_be_known = self.group.above.may_be_known
+        returned = [j.member for j in self.joiners.values() if may_be_known(j.how)]
+        back = frozenset().union(*(m.roster for m in returned))
+        known = {p for p in back if self.group.above.answers_for(p)} | (self.split_off & back)
         return come - self.view.roster - known
 
     def admitted_elsewhere(self, states: Iterable[Flushed]) -> Iterator[Member]:
@@ -136,11 +143,12 @@ class Succession:
         admitted elsewhere, whose messages they bring, if it is known nowhere.
         """
         for member in chain(*(state.absent for state in states if state.view != NO_VIEW)):
-            known = any(map(self.group.above.answers_for, member.roster))
             if member.away and not all(map(self.group.above.is_stranger, member.roster)):
                 continue
-            if not known and (unknown := member.roster - self.view.roster):
-                yield member._replace(roster=unknown)
+            unknown = member.roster - self.view.roster
+            known = {p for p in unknown if self.group.above.answers_for(p)}
+            if unknown - known:
+                yield member._replace(roster=unknown - known)
 
     def may_return(self, joiner: Joiner) -> bool:
         """Whether one that returns may be admitted, whomever it brings along.
@@ -170,7 +178,12 @@ class Succession:
         are others, which it has not heard of, that it is not in.
         """
         unknown = not joiner.member.roster <= self.view.roster
-        return joiner.how == MOVED or (joiner.how == RETURNED and unknown)
+        return joiner.how == MOVED or (unknown and self.group.above.may_be_known(joiner.how))
+
+    def unknown(self, joiner: Joiner) -> frozenset[int]:
+        """Those below a joiner for whom the view does not answer; all, if it comes from elsewhere."""
+        known = frozenset() if joiner.how == MOVED else self.view.roster
+        return joiner.member.roster - known
 
     def spared(self, name: MessageId) -> frozenset[int]:
         """Who comes from another group and is not to get a message, since nobody above keeps it.
@@ -180,7 +193,7 @@ class Succession:
         if not self.group.above.is_done(name):
             return frozenset()
         return frozenset().union(
-            *(j.member.roster for j in self.joiners.values() if self.is_unknown(j))
+            *(self.unknown(j) for j in self.joiners.values() if self.is_unknown(j))
         )
 
     def target(

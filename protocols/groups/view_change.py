@@ -376,6 +376,7 @@ class ViewChange:
 
     def enter(self, view: View, now: int) -> Effects:
         """Start again in a new view."""
+        self.group.succession.enter(view)
         self.group.view, self.promised, self.behind_until = view, view.id, 0
         if not view.weak:
             self.weak_until = 0
@@ -383,7 +384,6 @@ class ViewChange:
             self.weak_until = now + self.group.timing.grace
         self.reset()
         self.fetching.forget()
-        self.group.succession.enter(view)
         yield Count("view_changes")
 
     def reset(self) -> None:
