@@ -70,7 +70,7 @@ class AboveServers(Above):
     @override
     def is_done(self, name: MessageId) -> bool:
         above = self._next()
-        return above is not None and above.kept.has_seen(name) and above.kept.find(name) is None
+        return above is not None and above.kept.is_done(name)
 
     def _asks_above(self) -> bool:
         """Whether the group above can tell who is new; it may not where groups of servers split."""
@@ -114,6 +114,13 @@ class AboveLocal(AboveServers):
     """The groups of one process above its local group."""
 
     @override
+    def may_keep_for(self, process: int) -> bool:
+        """By what the view has, also of this process: what is kept there is relayed by that."""
+        return len(self.daisy.path) > 1 and (
+            not self.daisy.is_member(1) or process in self.daisy.roster(1)
+        )
+
+    @override
     def is_stranger(self, process: int) -> bool:
         daisy, levels = self.daisy, range(len(self.daisy.path))
         return all(daisy.is_member(k) and process not in daisy.roster(k) for k in levels)
@@ -124,8 +131,8 @@ class AboveLocal(AboveServers):
         for above in self.daisy.groups[1:]:
             if above.view is None or not (above.history or above.kept.archive):
                 continue
-            alone = len(above.view.members) == 1 and bool(above.view.absent)
-            if alone or above.frozen or above.casting is None or not above.casting.complete():
+            last = above.is_last(above.ticked_at) and bool(above.view.absent)
+            if last or above.frozen or above.casting is None or not above.casting.complete():
                 return True
         return False
 

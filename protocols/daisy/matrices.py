@@ -46,6 +46,8 @@ class Matrices(Casting):
     above know.
     """
 
+    all_get_all = False
+
     def __init__(
         self,
         view: View,

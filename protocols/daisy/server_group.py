@@ -29,6 +29,7 @@ class ByOrigin(Casting):
     """
 
     all_seen_counts = True
+    all_get_all = False
     own_at_once = False
 
     def __init__(

@@ -24,6 +24,10 @@ class Above:
         """Whether somebody above answers for a process."""
         return False
 
+    def may_keep_for(self, process: int) -> bool:
+        """Whether something may be in transit from above to a process, also if it has just come."""
+        return False
+
     def may_be_known(self, how: int) -> bool:
         """Whether those who join in this way may be known above, and not in this group."""
         return how == RETURNED

@@ -97,6 +97,7 @@ class Admission:
             group.change.weak_until = now + 1  # nobody was heard of for long enough already
         view = View(id, (group.me,), self.others, weak=True)
         group.succession.agreed = view.roster  # from the beginning; nobody was admitted since
+        group.kept.first = {}
         yield from group.change.enter(view, now)
         yield from group.begin(group.kept.all(), (), now)
 
@@ -212,7 +213,7 @@ class Admission:
         """Leave, once nothing of its own is in transit; or announce a new roster."""
         group, me = self.group, self.group.me.process
         assert group.view is not None
-        if group.leaving and not self._is_needed():
+        if group.leaving and not self._is_needed(now):
             _, backing, roster, *_ = group.me
             peers = group.peers()
             leave = Leave(me, 0, group=group.number, backing=backing, roster=roster)
@@ -223,11 +224,11 @@ class Admission:
             group.succession.joiners[me] = Joiner(group.me, INSIDE, now)
             yield from self.ask(now)
 
-    def _is_needed(self) -> bool:
+    def _is_needed(self, now: int) -> bool:
         """Whether messages of this process, or for others who are away, would be lost with it."""
         mine = any(name.source == self.group.me.process for name in self.group.history)
-        alone = bool(self.group.kept.archive) and not self.group.peers()
-        return mine or alone or self.group.above.needs_this_process()
+        last = bool(self.group.kept.archive) and self.group.is_last(now)
+        return mine or last or self.group.above.needs_this_process()
 
     def probe(self, now: int) -> Effects:
         """As server, look for absent members that are alive, and for unknown views.

@@ -170,6 +170,7 @@ class Flushed(NamedTuple):
     seen: tuple[MessageId, ...] = ()
     absent: tuple[Member, ...] = ()
     member: tuple[Member, ...] = ()  # or nobody
+    above: tuple[MessageId, ...] = ()  # of the labels, what is kept in a group above
 
     def encode(self) -> bytes:
         """The view, the messages, the counts, what is held and was seen, the absent, the member."""
@@ -182,6 +183,7 @@ class Flushed(NamedTuple):
         writer.names(self.seen)
         writer.members(self.absent)
         writer.members(self.member)
+        writer.names(self.above)
         return writer.bytes()
 
     @classmethod
@@ -190,12 +192,12 @@ class Flushed(NamedTuple):
         reader = Reader(data)
         view, labels = ViewId(reader.word(), reader.word()), reader.labels()
         firm, places, held, seen = reader.list(), reader.list(), reader.labels(), reader.names()
-        absent, member = reader.members(), reader.members()
+        absent, member, above = reader.members(), reader.members(), reader.names()
         reader.end()
         if len(places) != 2 * len(held) or any(m >= len(firm) for m in places[::2]):
             raise WireError("messages that are held, and not whose they are")
         casts = tuple(map(HeldCast, places[::2], places[1::2], held))
-        return cls(view, labels, firm, casts, seen, absent, member)
+        return cls(view, labels, firm, casts, seen, absent, member, above)
 
 
 @dataclass
@@ -234,12 +236,16 @@ class Reshape(NamedTuple):
 
 
 class Install(NamedTuple):
-    """A view, what was seen of every process before it, and what is carried over into it."""
+    """A view, what was seen of every process before it, and what is carried over into it.
+
+    If the group was started again, also what was seen first since then.
+    """
 
     view: View
     seen: tuple[MessageId, ...] = ()
     labels: tuple[Label, ...] = ()
     reshape: Reshape | None = None
+    first: tuple[MessageId, ...] | None = None
 
     @property
     def invited(self) -> frozenset[int]:
@@ -254,6 +260,8 @@ class Install(NamedTuple):
         writer.members(self.view.members)
         writer.members(self.view.absent)
         writer.names(self.seen)
+        writer.words(self.first is not None)
+        writer.names(self.first or ())
         writer.words(self.reshape is not None)
         if self.reshape is not None:
             writer.words(self.reshape.number)
@@ -270,10 +278,10 @@ class Install(NamedTuple):
         view = View(id, reader.members(), reader.members(), weak)
         if not view.members:
             raise WireError("a view without members")
-        seen, reshape = reader.names(), None
+        seen, again, first, reshape = reader.names(), reader.word(), reader.names(), None
         if reader.word():
             reshape = Reshape(reader.word(), reader.members(), reader.list())
-        install = cls(view, seen, reader.labels(), reshape)
+        install = cls(view, seen, reader.labels(), reshape, first if again else None)
         reader.end()
         return install
 

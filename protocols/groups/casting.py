@@ -40,6 +40,7 @@ class Casting:
 
     news = False  # whether others wait for a report of what this process has received
     all_seen_counts = False  # whether what members of older views have seen counts as seen
+    all_get_all = True  # whether every message is delivered by all members
     own_at_once = True  # whether a process delivers its own broadcasts as it makes them
     waits = False  # whether, as server, it must first learn what the group above keeps for it
 

@@ -146,6 +146,11 @@ class Group:
             return False
         return len(self.detector.alive(now)) == len(self.view.members)
 
+    def is_last(self, now: int) -> bool:
+        """Whether no other member is alive and stays."""
+        stay = {m.process for m in self.detector.alive(now)} - self.succession.leavers.keys()
+        return not stay - {self.me.process}
+
     def missing(self) -> frozenset[int]:
         """The processes that are away, or below members that are not known to be in the view yet."""
         if self.view is None or self.casting is None:
@@ -335,7 +340,8 @@ class Group:
         others = (*self.view.members, *self.view.absent, *self.above.senders(above))
         known = self.succession.known_to_all()
         rest = (m._replace(roster=m.roster - known) for m in others)
-        return flushed._replace(absent=tuple(m for m in rest if m.roster))
+        names = tuple(cast.id for cast in above)
+        return flushed._replace(absent=tuple(m for m in rest if m.roster), above=names)
 
     def brings_somebody(self) -> bool:
         """Whether this process joins, or answers for others than the view knows of."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..wire import MessageId
-from .agreed import Flushed
-from .messages import INSIDE, MOVED, NO_VIEW, RETURNED, Leave
+from .agreed import Flushed, Label
+from .messages import INSIDE, MOVED, NO_VIEW, OUTSIDE, RETURNED, Leave
 from .view import Member, View, ViewId
 
 if TYPE_CHECKING:
@@ -133,6 +133,7 @@ class Succession:
         returned = [j.member for j in self.joiners.values() if may_be_known(j.how)]
         back = frozenset().union(*(m.roster for m in returned))
         known = {p for p in back if self.group.above.answers_for(p)} | (self.split_off & back)
+        known |= {process for process, joiner in self.joiners.items() if self.is_kept_for(joiner)}
         return come - self.view.roster - known
 
     def admitted_elsewhere(self, states: Iterable[Flushed]) -> Iterator[Member]:
@@ -158,6 +159,13 @@ class Succession:
         """
         return joiner.how != RETURNED or self.group.is_server or self.group.above.can_tell()
 
+    def may_move(self, joiner: Joiner, now: int) -> bool:
+        """Whether one that comes from another group may get what was delivered here.
+
+        What may not be relayed out of a weak view may not be given to such a joiner either.
+        """
+        return joiner.how != MOVED or self.group.may_relay(now)
+
     def can_tell(self, states: Iterable[Flushed]) -> bool:
         """Whether it is known if somebody above answers for those who were admitted elsewhere."""
         return self.group.above.can_tell() or not any(self.admitted_elsewhere(states))
@@ -171,6 +179,21 @@ class Succession:
                 known[label.id] = known.get(label.id, admitted) | admitted
         return known
 
+    def carried(self, states: Collection[Flushed]) -> list[Label]:
+        """What is carried over into the next view, of what those have who have answered.
+
+        What only those bring along who come back, although it was seen here and nobody keeps it, is
+        not: all to whom it was sent have it, and others, who came later, must not get it.
+        """
+        casting, view = self.group.casting, self.view.id
+        assert casting is not None
+        kept = {label.id for state in states if state.view == view for label in state.labels}
+        kept.update(*(state.above for state in states))
+        labels = casting.union(states)
+        if not casting.all_get_all:
+            return [*labels]
+        return [c for c in labels if c.id in kept or not self.group.kept.is_done(c.id)]
+
     def is_unknown(self, joiner: Joiner) -> bool:
         """Whether this group may not have what is in transit to a joiner, but the one above has.
 
@@ -178,7 +201,16 @@ class Succession:
         are others, which it has not heard of, that it is not in.
         """
         unknown = not joiner.member.roster <= self.view.roster
-        return joiner.how == MOVED or (unknown and self.group.above.may_be_known(joiner.how))
+        known = self.group.above.may_be_known(joiner.how) or self.is_kept_for(joiner)
+        return joiner.how == MOVED or (known and unknown)
+
+    def is_kept_for(self, joiner: Joiner) -> bool:
+        """Whether one that comes from outside may get something from above that was sent before.
+
+        It has left, and the group above has not heard of that, or another one there answers for it. It
+        gets that when it joins: those who are here may have delivered what follows it.
+        """
+        return joiner.how == OUTSIDE and self.group.above.may_keep_for(joiner.member.process)
 
     def unknown(self, joiner: Joiner) -> frozenset[int]:
         """Those below a joiner for whom the view does not answer; all, if it comes from elsewhere."""
@@ -220,6 +252,7 @@ class Succession:
             for _, j in sorted(self.joiners.items())
             if self.group.above.admits(j.member, j.how)
             and self.may_return(j)
+            and self.may_move(j, now)
             and (
                 not self.is_unknown(j)
                 or j.member in proposed

@@ -141,8 +141,7 @@ class ViewChange:
         if due is None or self._waits_for_others(proposal, now):
             return
         self.fetching.found |= {cast.id: cast for cast in due}
-        assert group.casting is not None
-        labels = merged((*group.casting.union(states.values()), *map(Label.of, due)))
+        labels = merged((*group.succession.carried(states.values()), *map(Label.of, due)))
         self.fetching.need(holders_of(self._lacking(labels), states))
         if self.fetching.holders:
             yield from self._fetch(now)
@@ -215,7 +214,8 @@ class ViewChange:
         brought = (*chain(*(s.absent for s in states if s.view == NO_VIEW)), *admitted)
         absent = (*view.absent, *(m for m in brought if m.process not in left))
         old = replace(view, absent=tuple(dict.fromkeys(absent)))
-        return Install(following(old, proposal.id, stay, left, weak), names, union, reshape)
+        next_view = following(old, proposal.id, stay, left, weak)
+        return Install(next_view, names, union, reshape, group.kept.first_names())
 
     # a member's part
 
@@ -372,6 +372,7 @@ class ViewChange:
         yield group.go(event)
         yield from self.enter(view, now)
         self._in_parts(install.encode(), view.id, INSTALL)
+        group.kept.see_first(install.first)
         yield from group.begin(casts, install.seen, now)
 
     def enter(self, view: View, now: int) -> Effects:
