@@ -229,8 +229,7 @@ class ViewChange:
             if group.seeking and flush.view > group.view.id:  # the proposal must be greater
                 yield from group.reporting.say_view(sender, self.promised.number)
             return  # a process without a view has nothing to lose, and joins any that asks
-        parts = self.parts.get(FLUSHED, ())
-        if parts and parts[0].view == flush.view and flush.view == self.promised:
+        if self.has_answered(flush.view):
             yield from self.send_again(FLUSHED, sender, now)
             return
         self.promised = flush.view
@@ -319,7 +318,7 @@ class ViewChange:
             yield Send((peer,), fetch)
 
     def _on_install(self, install: Install, sender: int, now: int) -> Effects:
-        if install.view.id != self.promised or self.group.me.process not in install.invited:
+        if not self.has_answered(install.view.id) or self.group.me.process not in install.invited:
             return
         self.fetching.need(dict.fromkeys(self._lacking(install.labels), sender))
         if not self.fetching.holders:
@@ -327,6 +326,11 @@ class ViewChange:
             return
         self.pending = install
         yield from self._fetch(now)
+
+    def has_answered(self, view: ViewId) -> bool:
+        """Whether this process has answered a proposal, and was in no other view since then."""
+        parts = self.parts.get(FLUSHED, ())
+        return view == self.promised and bool(parts) and parts[0].view == view
 
     def _lacking(self, labels: Collection[Label]) -> list[MessageId]:
         """The messages that are not here; the others are kept until the change is over."""
