@@ -73,7 +73,7 @@ from .timestamp import (
     SinglePass,
     Uncounted,
 )
-from .view_change import Abdicating, Assuming, Covering, Eager, Forsaking, Sweeping
+from .view_change import Abdicating, Assuming, Covering, Eager, Forsaking, Sweeping, Unaware
 
 BROKEN: dict[str, type[Protocol]] = {
     protocol.name: protocol
@@ -153,6 +153,7 @@ BROKEN: dict[str, type[Protocol]] = {
         Stale,
         Lenient,
         Sweeping,
+        Unaware,
     )
 }
 

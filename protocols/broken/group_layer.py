@@ -209,7 +209,7 @@ class Generous(Daisy):
 
 class _Presuming(Succession):
     @override
-    def stayed(self, known: frozenset[int]) -> frozenset[int]:
+    def stayed(self, known: frozenset[int], view: View) -> frozenset[int]:
         return known
 
 

@@ -90,6 +90,24 @@ class Assuming(OtherPart):
     other: ClassVar[type] = _Assuming
 
 
+class _Unaware(Succession):
+    @override
+    def stayed(self, known: frozenset[int], view: View) -> frozenset[int]:
+        return known - self.left()
+
+
+class Unaware(OtherPart):
+    """Takes one that it admits again for one that was never gone, unless it has heard that it left.
+
+    Broken rule: others may have heard of that. Who comes from a view that does not prevail names all
+    that were admitted there again, or they are owed nothing.
+    """
+
+    name: ClassVar[str] = "broken-unaware"
+    part: ClassVar[str] = "succession"
+    other: ClassVar[type] = _Unaware
+
+
 class _Sweeping(Succession):
     @override
     def admitted_elsewhere(self, states: Iterable[Flushed]) -> Iterator[Member]:

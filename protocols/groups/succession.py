@@ -42,7 +42,7 @@ class Succession:
 
     def enter(self, view: View) -> None:
         """Forget whose wish was granted in a new view."""
-        self.agreed = self.stayed(self.known_to_all()) & view.roster
+        self.agreed = self.stayed(self.known_to_all(), view) & view.roster
         self.split_off -= view.roster
         self.leavers = {
             process: leave
@@ -92,9 +92,17 @@ class Succession:
         """The processes that leave for good."""
         return frozenset().union(*(leave.roster for leave in self.leavers.values()))
 
-    def stayed(self, known: frozenset[int]) -> frozenset[int]:
-        """Those of these who did not leave; who did may be back already, as somebody new."""
-        return known - self.left()
+    def stayed(self, known: frozenset[int], view: View) -> frozenset[int]:
+        """Those of these who have not been admitted again to a view.
+
+        Who has may have left before, as somebody new; others may have heard of that, and this process
+        not.
+        """
+        if self.group.view is None:
+            return known
+        before = {m.of: m.backing for m in (*self.view.absent, *self.view.members)}
+        again = (m.roster for m in view.members if m.backing > before.get(m.of, -1))
+        return known.difference(*again)
 
     def newest(self, states: Mapping[int, Flushed]) -> ViewId:
         """The newest view of those who have answered, without who has given its view up."""
@@ -147,7 +155,7 @@ class Succession:
             if member.away and not all(map(self.group.above.is_stranger, member.roster)):
                 continue
             unknown = member.roster - self.view.roster
-            known = {p for p in unknown if self.group.above.answers_for(p)}
+            known = {p for p in unknown if self.group.above.answers_for(p)} | self.split_off
             if unknown - known:
                 yield member._replace(roster=unknown - known)
 

@@ -63,6 +63,7 @@ EXAMPLES = {
     "broken-stale": ("loss", "daisy-known-by-an-old-view-above"),
     "broken-lenient": ("order", "daisy-away-and-never-known"),
     "broken-sweeping": ("gap", "daisy-known-beside-a-newcomer"),
+    "broken-unaware": ("loss", "daisy-left-unheard-and-back"),
     "broken-ignoring": ("loss", "daisy-moved-out-of-reach"),
     "broken-lavish": ("order", "daisy-moved-after-it-was-sent"),
 }
