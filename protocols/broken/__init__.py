@@ -73,7 +73,16 @@ from .timestamp import (
     SinglePass,
     Uncounted,
 )
-from .view_change import Abdicating, Assuming, Covering, Eager, Forsaking, Sweeping, Unaware
+from .view_change import (
+    Abdicating,
+    Assuming,
+    Covering,
+    Eager,
+    Forsaking,
+    Recanting,
+    Sweeping,
+    Unaware,
+)
 
 BROKEN: dict[str, type[Protocol]] = {
     protocol.name: protocol
@@ -154,6 +163,7 @@ BROKEN: dict[str, type[Protocol]] = {
         Lenient,
         Sweeping,
         Unaware,
+        Recanting,
     )
 }
 

@@ -8,6 +8,7 @@ from typing_extensions import override
 
 from ..base import Effects
 from ..groups.agreed import Flushed, Install, Label, Proposal
+from ..groups.flush import Flush
 from ..groups.messages import Cast
 from ..groups.succession import Succession
 from ..groups.view import Member, View
@@ -147,3 +148,22 @@ class Covering(OtherPart):
     name: ClassVar[str] = "broken-covering"
     part: ClassVar[str] = "change"
     other: ClassVar[type] = _Covering
+
+
+class _Recanting(ViewChange):
+    @override
+    def on_flush(self, flush: Flush, sender: int, now: int) -> Effects:
+        yield from super().on_flush(flush, sender, now)
+        self.answered &= {self.promised}
+
+
+class Recanting(OtherPart):
+    """Does not enter a view any more once it has answered another proposal.
+
+    Broken rule: others may have entered that view, and this process is its first member. It proposes
+    no other one before it is in it, and neither does anybody else.
+    """
+
+    name: ClassVar[str] = "broken-recanting"
+    part: ClassVar[str] = "change"
+    other: ClassVar[type] = _Recanting

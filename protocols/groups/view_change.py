@@ -59,6 +59,7 @@ class ViewChange:
         self.short_since: int | None = None  # when too little was known to go on
         self.invited = frozenset(() if view is None else view.processes)
         self.parts: dict[int, tuple[Part, ...]] = {}  # the last Flushed and Install that were sent
+        self.answered: set[ViewId] = set()  # proposals, since it was last in a view
         self.assembly, self.fetching, self.pace = Assembly(), Fetching(), Pace()
 
     @property
@@ -229,10 +230,12 @@ class ViewChange:
             if group.seeking and flush.view > group.view.id:  # the proposal must be greater
                 yield from group.reporting.say_view(sender, self.promised.number)
             return  # a process without a view has nothing to lose, and joins any that asks
-        if self.has_answered(flush.view):
+        parts = self.parts.get(FLUSHED, ())
+        if flush.view == self.promised and parts and parts[0].view == flush.view:
             yield from self.send_again(FLUSHED, sender, now)
             return
         self.promised = flush.view
+        self.answered.add(flush.view)
         self.proposal = self.pending = None
         self.fetching.forget()
         group.admission.asking_since = now
@@ -318,7 +321,7 @@ class ViewChange:
             yield Send((peer,), fetch)
 
     def _on_install(self, install: Install, sender: int, now: int) -> Effects:
-        if not self.has_answered(install.view.id) or self.group.me.process not in install.invited:
+        if install.view.id not in self.answered or self.group.me.process not in install.invited:
             return
         self.fetching.need(dict.fromkeys(self._lacking(install.labels), sender))
         if not self.fetching.holders:
@@ -326,11 +329,6 @@ class ViewChange:
             return
         self.pending = install
         yield from self._fetch(now)
-
-    def has_answered(self, view: ViewId) -> bool:
-        """Whether this process has answered a proposal, and was in no other view since then."""
-        parts = self.parts.get(FLUSHED, ())
-        return view == self.promised and bool(parts) and parts[0].view == view
 
     def _lacking(self, labels: Collection[Label]) -> list[MessageId]:
         """The messages that are not here; the others are kept until the change is over."""
@@ -398,3 +396,4 @@ class ViewChange:
         self.fetching.need({})
         self.pace.sent_at.clear()
         self.parts.pop(FLUSHED, None)
+        self.answered.clear()

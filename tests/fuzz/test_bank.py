@@ -66,6 +66,7 @@ EXAMPLES = {
     "broken-unaware": ("loss", "daisy-left-unheard-and-back"),
     "broken-ignoring": ("loss", "daisy-moved-out-of-reach"),
     "broken-lavish": ("order", "daisy-moved-after-it-was-sent"),
+    "broken-recanting": ("loss", "daisy-answered-another"),
 }
 
 SEEDS = {"broken-undecided": 15, "broken-trusting": 6}
