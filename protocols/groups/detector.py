@@ -41,6 +41,7 @@ class Detector:
     def __init__(self, me: int, timing: Timing) -> None:
         self.me, self.timing = me, timing
         self.members: tuple[Member, ...] = ()
+        self.others: tuple[int, ...] = ()
         self.heard: dict[int, int] = {}  # when something last came from a member, in any way
         self.direct: dict[int, int] = {}  # when it last came directly
         self.since = 0  # from when on silence counts
@@ -52,6 +53,7 @@ class Detector:
     def enter(self, view: View, now: int) -> None:
         """Start again with the members of a view."""
         self.members = view.members
+        self.others = tuple(p for p in view.processes if p != self.me)
         self.heard = dict.fromkeys(view.processes, now)
         self.direct = self.heard.copy()
         self.since = now
@@ -83,31 +85,35 @@ class Detector:
 
     def alive(self, now: int) -> list[Member]:
         """The members that are not suspected, oldest first; those after the leader only by it."""
-        since, older = self.since, []
+        index, since = self._leader(now)
+        alive = [*self.members[index:]]
+        if not alive or alive[0].process != self.me:
+            return alive
+        return [alive[0], *(m for m in alive[1:] if not self._silent(m, since, now))]
+
+    def _leader(self, now: int) -> tuple[int, int]:
+        """The index of the leader, and from when on the silence of those after it counts."""
+        since = self.since
         for index, member in enumerate(self.members):
-            if member.process == self.me:
-                rest = self.members[index + 1 :]
-                return [member, *(m for m in rest if not self._silent(m, since, now))]
-            if not self._silent(member, since, now):
-                return [m for m in self.members if m not in older]
-            older.append(member)
+            if member.process == self.me or not self._silent(member, since, now):
+                return index, since
             since = max(self.heard[member.process], since) + self.timing.patience
-        return []
+        return len(self.members), since
 
     def _silent(self, member: Member, since: int, now: int) -> bool:
         return now - max(self.heard[member.process], since) >= self.timing.patience
 
     def leads(self, now: int) -> bool:
         """Whether this process is the leader."""
-        alive = self.alive(now)
-        return bool(alive) and alive[0].process == self.me
+        index, _ = self._leader(now)
+        return index < len(self.members) and self.members[index].process == self.me
 
     def hubs(self, now: int) -> tuple[int, ...]:
         """To whom heartbeats go: from the leader to all, else to the leader and who is older."""
-        leader = self.alive(now)[0]
-        if leader.process == self.me:
-            return tuple(m.process for m in self.members if m.process != self.me)
-        return tuple(m.process for m in self.members[: self.members.index(leader) + 1])
+        index, _ = self._leader(now)
+        if self.members[index].process == self.me:
+            return self.others
+        return tuple(m.process for m in self.members[: index + 1])
 
     def detour(self, peer: int, now: int, unanswered: Iterable[int]) -> Detour | None:
         """By way of whom a message to a member should go as well, if its link may be bad."""
@@ -119,21 +125,23 @@ class Detector:
         by_way_of, until = self.ways.get(peer, (peer, 0))
         if now < until:
             return Detour(by_way_of, unheard)
-        others = [p for p in self.heard if p not in (peer, self.me)]
-        if not unheard or not others:
+        others = [p for p in self.others if p != peer] if unheard else ()
+        if not others:
             return None
         self.turn += 1
         return Detour(others[self.turn % len(others)], unheard)
 
     def _exchanges(self, peer: int, now: int) -> bool:
         """Whether heartbeats are exchanged with a member."""
-        return self.leads(now) or peer == self.alive(now)[0].process
+        index, _ = self._leader(now)
+        return self.members[index].process in (self.me, peer)
 
     def learn_outside(self, away: frozenset[int], now: int) -> None:
         """Note who is away from other groups."""
-        self.outside_since = {p: self.outside_since.get(p, now) for p in away}
+        if away or self.outside_since:
+            self.outside_since = {p: self.outside_since.get(p, now) for p in away}
 
     def owed(self, now: int) -> frozenset[int]:
         """The processes that are away, from this group or others, and may be alive."""
         since = self.outside_since | self.away_since
-        return frozenset(p for p, left in since.items() if now - left < self.timing.forget)
+        return frozenset([p for p, left in since.items() if now - left < self.timing.forget])
