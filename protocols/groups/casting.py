@@ -114,7 +114,7 @@ class Casting:
 
     def next(self, now: int = 0) -> tuple[Cast, bool] | None:
         """Take a deliverable broadcast out of the hold-back queue; and whether it was seen before."""
-        for i in range(len(self.T)):
+        for i in range(len(self.T)) if self.held else ():
             cast = self.held.get((i, self.T[i] + 1))
             if cast is not None and self.deliverable(cast, i):
                 del self.held[i, self.T[i] + 1]
@@ -147,10 +147,12 @@ class Casting:
         """Note what a member has delivered and released; from the leader, what all have."""
         self.note_vector(sender, report.delivered)
         mine = self.released_by_all if report.leads else self.released[self.index[sender]]
-        mine[:] = map(max, mine, report.released)
+        if tuple(mine) != report.released:
+            mine[:] = map(max, mine, report.released)
         if report.everywhere is not None:
             known = self.delivered_by_all or report.everywhere
-            self.delivered_by_all = tuple(map(max, known, report.everywhere))
+            same = known == report.everywhere
+            self.delivered_by_all = known if same else tuple(map(max, known, report.everywhere))
 
     def reports(
         self, hubs: tuple[int, ...], leads: bool, waiting: Collection[int] | None
@@ -187,7 +189,7 @@ class Casting:
 
     def complete(self) -> bool:
         """Whether all members are known to be in the view."""
-        return all(map(self.is_here, self.processes))
+        return self.delivered_by_all is not None or all(map(self.is_here, self.others))
 
     def is_here(self, process: int) -> bool:
         """Whether a member is known to be in the view."""
@@ -220,8 +222,9 @@ class Casting:
                     for number, cast in enumerate(lacks, self.stable[k + 1] + first + 1)
                     if cast and now - self.entered_at[k + 1, number] >= pause
                 ]
-        if late:
-            self.resent_at[i] = now
+        if not late:
+            return []
+        self.resent_at[i] = now
         late.sort(key=lambda lacking: sum(lacking[1].vector))  # first what others follow
         return late[:AT_ONCE]
 
@@ -260,6 +263,8 @@ class Casting:
         """Release what may be released of each slot, from the first on."""
         mine = self.released[self.me]
         for slot, casts in enumerate(self.slots):
+            if not casts:
+                continue
             for cast in list(casts)[mine[slot] - self.stable[slot] :]:
                 place = slot, mine[slot] + 1
                 if cast is not None and place not in self.twice and not may(cast):
@@ -269,7 +274,7 @@ class Casting:
     def forget(self) -> Iterator[MessageId]:
         """Forget the messages that are stable; their names."""
         for slot, casts in enumerate(self.slots):
-            while self.first_is_stable(slot):
+            while casts and self.first_is_stable(slot):
                 cast = casts.popleft()
                 self.stable[slot] += 1
                 place = slot, self.stable[slot]
@@ -280,9 +285,7 @@ class Casting:
                     yield cast.id
 
     def first_is_stable(self, slot: int) -> bool:
-        """Whether all members have released the first broadcast of a slot."""
-        if not self.slots[slot]:
-            return False
+        """Whether all members have released the first broadcast of a slot that is not empty."""
         released = min(row[slot] for row in self.released)
         return self.stable[slot] < max(released, self.released_by_all[slot])
 
