@@ -81,6 +81,7 @@ from .star import StarCasting
 from .tree import LEVEL, first_groups
 
 TICK = "tick"
+SAMPLED = Count("buffer_samples")
 
 
 class Daisy(Hierarchy):
@@ -346,7 +347,7 @@ class Daisy(Hierarchy):
             kept = [group.kept for group in self.groups]
             yield Count("buffered_messages", sum(len(k.history) + len(k.archive) for k in kept))
             yield Count("buffered_bytes", sum(k.size() for k in kept))
-            yield Count("buffer_samples")
+            yield SAMPLED
             yield SetTimer(TICK, self.timing.heartbeat)
         else:
             for level, group in enumerate(self.groups):

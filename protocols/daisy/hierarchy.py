@@ -198,15 +198,15 @@ class Hierarchy(Protocol):
             backing, missing = group.view.id.number << BACKING_BITS, group.missing()
             settled = missing == group.view.away
             roster = self._answers_for(level, now, settled)
-            away = missing | (group.given if self.levels is not None else frozenset())
-            me = Member(self.me, backing, roster, group.number, away & roster)
+            away = missing | group.given if self.levels is not None else missing
+            below = roster, group.number, away & roster
             if not last:
                 above = self.groups[level + 1]
-                changed = above.me.backing < backing or above.me[2:] != me[2:]
+                changed = above.me.backing < backing or above.me[2:] != below
                 if changed and settled:
-                    above.me = me._replace(backing=max(above.me.backing, backing))
+                    above.me = Member(self.me, max(above.me.backing, backing), *below)
             else:
-                above = self._group(level + 1, me, now=now)
+                above = self._group(level + 1, Member(self.me, backing, *below), now=now)
                 above.admission.contacts = tuple(p for p in group.reporting.above if p != self.me)
                 self.groups.append(above)
                 self.up[level].clear()
@@ -229,7 +229,9 @@ class Hierarchy(Protocol):
         can say there that it does so no longer, it answers for them: the other may be gone by then.
         """
         group = self.groups[level]
-        if group.given and level + 1 < len(self.groups):
+        if not group.given:
+            return self.roster(level)
+        if level + 1 < len(self.groups):
             left = self.groups[level + 1].succession.left()
             group.given -= left  # nobody answers for these any more
         if not settled:
@@ -313,6 +315,8 @@ class Hierarchy(Protocol):
     def coming_back(self, level: int) -> frozenset[int]:
         """Who was away from other groups, and is not known to be back, or to whom something waits."""
         before = frozenset(self.groups[level].detector.outside_since)
+        if not before:
+            return before
         return (before & self.groups[level + 1].missing()) | self.waited_for(level, before)
 
     def waited_for(self, level: int, processes: frozenset[int]) -> frozenset[int]:

@@ -56,10 +56,14 @@ class Relaying:
         """Relay from a level to the next, up or down, as far as that is possible now."""
         daisy, groups = self.daisy, self.daisy.groups
         safe, up = daisy.settings.safe, target > origin
+        waiting = self.waiting if up else self.returning
+        if not (queue or waiting):
+            return
         if safe and not groups[origin].may_relay(now):
             return
         if not queue:
-            (self.waiting if up else self.returning).pop(min(origin, target), None)
+            waiting.pop(min(origin, target), None)
+            return
         if up and not daisy.roster(origin) <= daisy.roster(target):
             return  # answers to what newcomers send would not find them
         while queue and target < len(groups) and groups[target].open:

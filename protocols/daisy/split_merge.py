@@ -52,6 +52,8 @@ class Reshaping:
 
     def reshape(self, now: int) -> Effects:
         """As server, keep the sizes of groups in bounds: silence one, then split or merge it."""
+        if self.daisy.settings.split_above is None and not self.daisy.settings.merge_below:
+            return
         for level, group in enumerate(list(self.daisy.groups)):
             if not group.is_server or group.frozen or group.seeking:
                 return
