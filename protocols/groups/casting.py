@@ -280,9 +280,9 @@ class Casting:
                 place = slot, self.stable[slot]
                 del self.entered_at[place]
                 self.twice.discard(place)
-                if cast is not None and self.at.get(cast.id) == place:
-                    del self.at[cast.id]
-                    yield cast.id
+                if cast is not None and self.at.get(name := cast.id) == place:
+                    del self.at[name]
+                    yield name
 
     def first_is_stable(self, slot: int) -> bool:
         """Whether all members have released the first broadcast of a slot that is not empty."""

@@ -39,6 +39,7 @@ from .view import Member, View, ViewId
 from .view_change import ViewChange
 
 ALONE = Above()
+OUTSIDERS = (Expelled, Join)
 
 
 class Group:
@@ -155,6 +156,8 @@ class Group:
         """The processes that are away, or below members that are not known to be in the view yet."""
         if self.view is None or self.casting is None:
             return frozenset()
+        if self.casting.complete():
+            return self.view.away
         lag = (m.roster for m in self.view.members if not self.casting.is_here(m.process))
         return self.view.away.union(*lag)
 
@@ -223,7 +226,7 @@ class Group:
 
     def is_outsiders(self, message: Message, sender: int) -> bool:
         """Whether it is of one that is not in the view, or not any more: no sign of a member's life."""
-        return isinstance(message, Expelled | Join) or self.succession.is_outside(sender)
+        return isinstance(message, OUTSIDERS) or self.succession.is_outside(sender)
 
     def _receive(self, message: Message, sender: int, now: int) -> Effects:
         if self.out and not isinstance(message, Missing | Fetch):

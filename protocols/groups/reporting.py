@@ -110,7 +110,8 @@ class Reporting:
         if sender == group.view.server:
             self.learn_above(report.above, now)
             group.detector.learn_outside(report.outside, now)
-        yield from group.change.hear(report.promised, now)
+        if report.promised > group.change.promised.number:
+            yield from group.change.hear(report.promised, now)
         casting = group.casting
         if casting is None or not group.is_current(report.view, sender):
             return
@@ -123,6 +124,6 @@ class Reporting:
             mine = caster == group.me.process
             yield Send((sender,), cast if mine else passed(group, caster, sender, cast))
             yield Count("retransmissions")
-        if leads and casting.complete() and not was_complete:
+        if leads and not was_complete and casting.complete():
             yield from self.report(now)
         yield from group.go_on(casting, now)

@@ -30,7 +30,7 @@ class Stability:
 
     def size(self) -> int:
         """The bytes of all that is kept."""
-        return sum(cast.size for kept in (self.history, self.archive) for cast in kept.values())
+        return sum([cast.size for kept in (self.history, self.archive) for cast in kept.values()])
 
     def has_seen(self, message: Message | MessageId) -> bool:
         """Whether a message, or a later one of its sender, was delivered in the group."""

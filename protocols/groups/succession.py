@@ -78,7 +78,8 @@ class Succession:
 
     def leaders(self, alive: list[Member], now: int) -> list[Member]:
         """Those of these members whom no joiner replaces, if there are any."""
-        self._forget_wishes(now)
+        if self.joiners:
+            self._forget_wishes(now)
         if not self.joiners:
             return alive
         replaced = self.replaced([j.member for j in self.joiners.values() if j.how != INSIDE])
@@ -240,6 +241,8 @@ class Succession:
         self, alive: list[Member], proposed: Sequence[Member], now: int
     ) -> tuple[tuple[Member, ...], frozenset[int]]:
         """The members of the next view, and whom to ask for what they have."""
+        if not (self.joiners or self.leavers):
+            return tuple(alive), frozenset([m.process for m in alive])
         joiners = self._admissible(proposed, now) if self.joiners else []
         inside = {j.process: j for j in joiners if self.joiners[j.process].how == INSIDE}
         come = self.replaced(joiners) | {j.process for j in joiners}

@@ -71,8 +71,9 @@ class ViewChange:
     def lead(self, now: int) -> Effects:
         """As coordinator, propose a view if the current one has not exactly the right members."""
         group, next = self.group, self.group.succession
-        gone = next.gone()
-        alive = [m for m in group.detector.alive(now) if m.process not in gone]
+        alive = group.detector.alive(now)
+        if gone := next.gone():
+            alive = [m for m in alive if m.process not in gone]
         leads = bool(alive) and next.leaders(alive, now)[0].process == group.me.process
         if not leads or now < self.behind_until:
             yield from self._defer("defer")
@@ -312,7 +313,8 @@ class ViewChange:
         group, pause = self.group, self.group.timing.heartbeat
         for peer, missing in self.assembly.requests(group.me.process, group.number, now, pause):
             yield Send((peer,), missing)
-        yield from self._fetch(now)
+        if self.fetching.holders:
+            yield from self._fetch(now)
 
     def _fetch(self, now: int) -> Effects:
         group = self.group
