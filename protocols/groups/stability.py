@@ -25,12 +25,17 @@ class Stability:
         self.archive: dict[MessageId, Cast] = {}  # stable, and for somebody who is away
         self.seen: dict[tuple[int, int], int] = {}  # the last number of each incarnation
         self.owed: frozenset[int] = frozenset()  # whom the archive is for
+        self.measured: list[Cast] = []  # what was kept when its size was last summed up,
+        self.bytes = 0  # and the sum
         # if the group was started again: the first number seen since then of each incarnation
         self.first: dict[tuple[int, int], int] | None = None
 
     def size(self) -> int:
         """The bytes of all that is kept."""
-        return sum([cast.size for kept in (self.history, self.archive) for cast in kept.values()])
+        kept = [*self.history.values(), *self.archive.values()]
+        if kept != self.measured:  # by identity: messages do not change
+            self.measured, self.bytes = kept, sum([cast.size for cast in kept])
+        return self.bytes
 
     def has_seen(self, message: Message | MessageId) -> bool:
         """Whether a message, or a later one of its sender, was delivered in the group."""
