@@ -95,9 +95,10 @@ class Casting:
 
     def fits(self, message: Cast | Report, sender: int) -> bool:
         """Whether its vectors are as long as the view."""
-        vector = message.vector if isinstance(message, Cast) else message.delivered
-        released = len(self.T) + 1 if isinstance(message, Cast) else len(message.released)
-        return (len(vector), released) == (len(self.T), len(self.T) + 1)
+        size = len(self.T)
+        if isinstance(message, Cast):
+            return len(message.vector) == size
+        return len(message.delivered) == size and len(message.released) == size + 1
 
     def number(self, cast: Cast, i: int) -> int:
         """The number of a broadcast among those of member i."""
@@ -286,8 +287,10 @@ class Casting:
 
     def first_is_stable(self, slot: int) -> bool:
         """Whether all members have released the first broadcast of a slot that is not empty."""
-        released = min(row[slot] for row in self.released)
-        return self.stable[slot] < max(released, self.released_by_all[slot])
+        stable = self.stable[slot]
+        if self.released_by_all[slot] > stable:
+            return True
+        return all(row[slot] > stable for row in self.released)
 
 
 Way = Callable[[View, int, Sequence[Cast], Stability], Casting]

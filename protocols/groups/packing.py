@@ -113,7 +113,7 @@ def _sent(
     me: int, waiting: dict[tuple[int, ...], list[Message]], count: Callable[[int], None]
 ) -> Effects:
     for peers, messages in waiting.items():
-        for some in _fitting(messages):
+        for some in _fitting(messages) if len(messages) > 1 else (messages,):
             count(len(peers))
             yield Send(peers, Pack.of(me, some) if len(some) > 1 else some[0])
     waiting.clear()
@@ -121,9 +121,6 @@ def _sent(
 
 def _fitting(messages: list[Message]) -> Iterator[list[Message]]:
     """Consecutive messages that fit a datagram together."""
-    if len(messages) == 1:
-        yield messages
-        return
     some: list[Message] = []
     room = PART_BYTES
     for message in messages:
