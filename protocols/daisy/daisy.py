@@ -334,7 +334,8 @@ class Daisy(Hierarchy):
     def _timeout(self, timer: Hashable, now: int) -> Effects:
         if timer == TICK:
             self._return(now)
-            yield from self._repeat_goodbyes(now)
+            if self.goodbyes:
+                yield from self._repeat_goodbyes(now)
             yield from self.reshaping.reshape(now)
             for level, group in enumerate(list(self.groups)):
                 if group not in self.groups:

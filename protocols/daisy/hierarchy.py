@@ -79,11 +79,11 @@ class Hierarchy(Protocol):
             effects = chain.from_iterable(self._receive(part, sender, now) for part in parts)
         else:
             effects = self._receive(message, sender, now)
-        yield from packed(self.me, effects, self._count)
+        return packed(self.me, effects, self._count)
 
     @override
     def timeout(self, timer: Hashable, now: int) -> Effects:
-        yield from packed(self.me, self._timeout(timer, now), self._count)
+        return packed(self.me, self._timeout(timer, now), self._count)
 
     def _count(self, datagrams: int) -> None:
         self.datagrams += datagrams
@@ -149,16 +149,18 @@ class Hierarchy(Protocol):
 
     def _advance_once(self, now: int) -> Effects:
         self._follow()
-        yield from self.climb(now)
+        if len(self.groups) > 1 or self.local.is_server:
+            yield from self.climb(now)
         for level, group in enumerate(self.groups):
             if group.view is not None and group.view.id != self.noted[level]:
                 self._renew(level, group.view.id)
-        if self.local.waits and (recorded := self.local.above.gather(frozenset(), now)) is not None:
-            yield from self.translate(0, self.local.resume(recorded, now), now)
-        while self.outbox and self.local.open:
+        local = self.local
+        if local.waits and (recorded := local.above.gather(frozenset(), now)) is not None:
+            yield from self.translate(0, local.resume(recorded, now), now)
+        while self.outbox and local.open:
             self.time += 1
             cast = self.relaying.stamped(replace(self.outbox.popleft(), time=self.time))
-            yield from self.translate(0, self.local.cast(cast, now), now)
+            yield from self.translate(0, local.cast(cast, now), now)
         for level in range(len(self.groups) - 1):
             yield from self.relaying.relay(self.up[level], level, level + 1, now)
         for level in reversed(range(len(self.groups) - 1)):
@@ -264,8 +266,6 @@ class Hierarchy(Protocol):
 
     def _repeat_goodbyes(self, now: int) -> Effects:
         """Say again that this process has left a group, until somebody answers that it is out."""
-        if not self.goodbyes:
-            return
         mine = {group.number for group in self.groups}
         self.goodbyes = {
             number: (goodbye, until)

@@ -210,11 +210,14 @@ class Group:
 
     def receive(self, message: Message, sender: int, now: int) -> Effects:
         """Handle a message of a member or a joiner."""
-        if not isinstance(message, Passed):
-            if not self.is_outsiders(message, sender):
-                self.detector.hear(sender, now)
-            yield from bypassing(self, self._receive(message, sender, now), now)
-        elif message.to != self.me.process:
+        if isinstance(message, Passed):
+            return self._receive_passed(message, sender, now)
+        if not self.is_outsiders(message, sender):
+            self.detector.hear(sender, now)
+        return bypassing(self, self._receive(message, sender, now), now)
+
+    def _receive_passed(self, message: Passed, sender: int, now: int) -> Effects:
+        if message.to != self.me.process:
             if self.view is not None and message.to in self.view.processes:
                 yield Send((message.to,), message)
         else:
@@ -302,7 +305,7 @@ class Group:
 
     def tick(self, now: int, may: Callable[[Cast], bool]) -> Effects:
         """Handle a heartbeat; ``may`` says what need not be kept on this process's account."""
-        yield from bypassing(self, self._tick(now, may), now)
+        return bypassing(self, self._tick(now, may), now)
 
     def _tick(self, now: int, may: Callable[[Cast], bool]) -> Effects:
         if self.out:

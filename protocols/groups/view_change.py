@@ -311,8 +311,9 @@ class ViewChange:
     def again(self, now: int) -> Effects:
         """Ask again for what should have arrived."""
         group, pause = self.group, self.group.timing.heartbeat
-        for peer, missing in self.assembly.requests(group.me.process, group.number, now, pause):
-            yield Send((peer,), missing)
+        if self.assembly.incoming:
+            for peer, missing in self.assembly.requests(group.me.process, group.number, now, pause):
+                yield Send((peer,), missing)
         if self.fetching.holders:
             yield from self._fetch(now)
 
