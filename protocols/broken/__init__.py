@@ -59,7 +59,7 @@ from .group_layer import (
 from .groups import ArrivalOrder, OwnGroups, StampsInTurn, Unanswered, Unstamped
 from .overlay import Echo, Forgetful, Higher, Lazy, Newest, Printed, Stingy
 from .printed import PrintedRingTickets, PrintedTickets
-from .returning import Homing, Nostalgic, ShortSighted
+from .returning import Departing, Homing, Nostalgic, ShortSighted
 from .rst import PrintedRST
 from .timestamp import (
     FifoOnly,
@@ -164,6 +164,7 @@ BROKEN: dict[str, type[Protocol]] = {
         Sweeping,
         Unaware,
         Recanting,
+        Departing,
     )
 }
 

@@ -1,14 +1,16 @@
-"""Daisies that make a mistake when they leave and come back."""
+"""Daisies that make a mistake when they leave, or come back."""
 
 from typing import ClassVar
 
 from typing_extensions import override
 
 from ..daisy import Daisy
+from ..groups.detector import Detector
 from ..groups.group import Group
 from ..groups.messages import Cast
 from ..groups.view import Member
 from ..wire import MessageId
+from .group_layer import OtherPart
 
 
 class Homing(Daisy):
@@ -48,3 +50,20 @@ class Nostalgic(Daisy):
     @override
     def _known_members(self, number: int) -> tuple[Member, ...]:
         return self._first_view(number).members
+
+
+class _Departing(Detector):
+    @override
+    def away_lately(self, now: int) -> frozenset[int]:
+        return frozenset()
+
+
+class Departing(OtherPart):
+    """Leaves although some who are away, and may soon be back, lack its messages.
+
+    Broken rule: those who have them may crash, or leave, too. The sender answers for its messages.
+    """
+
+    name: ClassVar[str] = "broken-departing"
+    part: ClassVar[str] = "detector"
+    other: ClassVar[type] = _Departing

@@ -225,10 +225,17 @@ class Admission:
             yield from self.ask(now)
 
     def _is_needed(self, now: int) -> bool:
-        """Whether messages of this process, or for others who are away, would be lost with it."""
-        mine = any(name.source == self.group.me.process for name in self.group.history)
-        last = bool(self.group.kept.archive) and self.group.is_last(now)
-        return mine or last or self.group.above.needs_this_process()
+        """Whether messages of this process, or for others who are away, would be lost with it.
+
+        The others may crash before those are back who lack a message; its sender answers for it.
+        """
+        group, archive = self.group, self.group.kept.archive
+        late = group.detector.away_lately(now)
+        mine = any(name.source == group.me.process for name in group.history) or any(
+            cast.source == group.me.process and cast.is_for(late) for cast in archive.values()
+        )
+        last = bool(archive) and group.is_last(now)
+        return mine or last or group.above.needs_this_process()
 
     def probe(self, now: int) -> Effects:
         """As server, look for absent members that are alive, and for unknown views.

@@ -141,6 +141,11 @@ class Detector:
         if away or self.outside_since:
             self.outside_since = {p: self.outside_since.get(p, now) for p in away}
 
+    def away_lately(self, now: int) -> frozenset[int]:
+        """The processes that are away from this group, and not taken to have crashed yet."""
+        since = self.away_since.items()
+        return frozenset(p for p, left in since if now - left < self.timing.grace)
+
     def owed(self, now: int) -> frozenset[int]:
         """The processes that are away, from this group or others, and may be alive."""
         since = self.outside_since | self.away_since

@@ -53,7 +53,7 @@ EXAMPLES = {
     "broken-short-sighted": ("order", "daisy-back-among-the-others"),
     "broken-welcoming": ("gap", "daisy-returns-to-a-new-server"),
     "broken-literal": ("loss", "daisy-inside-another-view"),
-    "broken-homing": ("gap", "daisy-back-by-a-shorter-way"),
+    "broken-homing": ("order", "daisy-back-by-a-shorter-way"),
     "broken-nostalgic": ("error", "daisy-back-in-a-group-that-was-split-off"),
     "broken-remiss": ("order", "daisy-kept-above-while-it-was-away"),
     "broken-abdicating": ("loss", "daisy-agreed-on-for-others"),
@@ -67,6 +67,7 @@ EXAMPLES = {
     "broken-ignoring": ("loss", "daisy-moved-out-of-reach"),
     "broken-lavish": ("order", "daisy-moved-after-it-was-sent"),
     "broken-recanting": ("loss", "daisy-answered-another"),
+    "broken-departing": ("loss", "daisy-left-before-the-others-were-back"),
 }
 
 SEEDS = {"broken-undecided": 15, "broken-trusting": 6}
