@@ -6,6 +6,7 @@ Processes are grouped by number, or "according to the physical topology of the c
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from math import ceil
 from typing import Any, TypeVar
@@ -46,6 +47,7 @@ def first_groups(place: Place, s: Any) -> GroupTree:
     return daisy(place.processes, s.group_size, s.levels, s.split_above is not None, domains)
 
 
+@lru_cache  # of all processes of a run
 def daisy(
     processes: int,
     group_size: int,
