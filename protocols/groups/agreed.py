@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..wire import MessageId, WireError
@@ -39,6 +39,12 @@ class Label(NamedTuple):
     def without(self, newcomers: frozenset[int], body: Cast) -> Label:
         """The same label, but not for these newcomers, if the message is addressed to some."""
         return self._replace(newcomers=body.without(newcomers).newcomers | self.newcomers)
+
+    def carried(self, body: Cast, group: int) -> Cast:
+        """The message as it is carried over into a view of a group."""
+        if (body.group, body.newcomers) == (group, self.newcomers):
+            return body
+        return replace(body, group=group, newcomers=self.newcomers)
 
 
 class Writer:

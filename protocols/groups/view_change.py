@@ -355,10 +355,7 @@ class ViewChange:
     def _adopt(self, install: Install, now: int) -> Effects:
         """Enter a new view, or leave for another group."""
         group, view, reshape = self.group, install.view, install.reshape
-        casts = [
-            replace(self.body(label), group=group.number, newcomers=label.newcomers)
-            for label in install.labels
-        ]
+        casts = [label.carried(self.body(label), group.number) for label in install.labels]
         event = "install"
         if reshape is not None and group.me.process in reshape.processes:
             yield Count("moves")
