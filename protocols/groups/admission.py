@@ -245,7 +245,7 @@ class Admission:
         """
         group = self.group
         assert group.view is not None
-        if not group.is_server or not group.view.absent:
+        if not group.is_server:
             return
         owed = group.detector.owed(now)
         absent = (m for m in group.view.absent if m.process not in m.away)

@@ -56,6 +56,7 @@ class Casting:
         self.T = [0] * size
         self.delivered: list[tuple[int, ...] | None] = [None] * size  # None: not in this view yet
         self.delivered_by_all: tuple[int, ...] | None = None  # as the leader says
+        self.all_are_here = False  # whether this is known; it remains so
         self.released = [[0] * (size + 1) for _ in range(size)]
         self.released_by_all = [0] * (size + 1)  # as the leader says
         self.slots: list[deque[Cast | None]] = [deque() for _ in range(size + 1)]
@@ -190,7 +191,9 @@ class Casting:
 
     def complete(self) -> bool:
         """Whether all members are known to be in the view."""
-        return self.delivered_by_all is not None or all(map(self.is_here, self.others))
+        if not self.all_are_here:
+            self.all_are_here = all(map(self.is_here, self.others))
+        return self.all_are_here
 
     def is_here(self, process: int) -> bool:
         """Whether a member is known to be in the view."""

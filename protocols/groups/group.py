@@ -324,7 +324,8 @@ class Group:
             self.kept.settle(self.casting.forget(), self.detector.owed(now))
         yield from self.reporting.report(now)
         yield from self.admission.mind_own_place(now)
-        yield from self.admission.probe(now)
+        if self.view and self.view.absent:
+            yield from self.admission.probe(now)
         yield from self.change.lead(now)
 
     # view changes

@@ -51,9 +51,10 @@ class Reporting:
         assert group.casting is not None
         leads, serves = detector.leads(now), group.is_server
         for status in group.casting.reports(detector.hubs(now), leads, waiting):
-            yield group.send(
-                status.peers,
-                Report,
+            report = Report(
+                group.me.process,
+                0,
+                group=group.number,
                 view=group.view.id,
                 promised=group.change.promised.number,
                 delivered=status.delivered,
@@ -63,6 +64,7 @@ class Reporting:
                 above=self.above if serves else (),
                 outside=frozenset(detector.outside_since) if serves else frozenset(),
             )
+            yield Send(status.peers, report)
             yield Count("reports", len(status.peers))
 
     def learn_above(self, members: tuple[int, ...], now: int) -> None:

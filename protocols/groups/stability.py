@@ -49,9 +49,10 @@ class Stability:
 
     def record(self, cast: Cast) -> None:
         """Keep a message that is being delivered."""
-        self.seen[stream_of(cast)] = cast.seq
-        self.history[cast.id] = cast
-        self._note_first(cast.id)
+        name = cast.id
+        self.seen[stream_of(name)] = name.seq
+        self.history[name] = cast
+        self._note_first(name)
 
     def _note_first(self, name: MessageId) -> None:
         if self.first is not None:
