@@ -4,6 +4,7 @@ Some show only if heartbeats meet in a certain way, or after certain departures;
 has a small experiment for each.
 """
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
@@ -12,6 +13,7 @@ from typing_extensions import override
 from ..base import Effects, Place, Send
 from ..daisy import Daisy
 from ..daisy.above import AboveLocal, AboveServers
+from ..daisy.hierarchy import Hierarchy
 from ..daisy.levels import Levels
 from ..daisy.matrices import Matrices
 from ..daisy.relay import Relaying
@@ -177,15 +179,17 @@ class Misguiding(Daisy):
 
 class _Overtaking(Relaying):
     @override
-    def must_wait_below(self, level: int, cast: Cast, now: int) -> bool:
-        return False
+    def leaves(self, level: int, cast: Cast) -> bool:
+        view = self.daisy.groups[level].view
+        last = level + 1 == len(self.daisy.path)
+        return view is not None and not last and cast.leaves(view.present)
 
 
 class Overtaking(Daisy):
-    """Relays at once what its own group has sent and comes back from above.
+    """Keeps what is for a process that is away below a group of servers in that group.
 
-    Broken rule: those through whom it left were in a view that did not prevail, and bring its causal
-    past along when they are back.
+    Broken rule: the process may be in another part of the group, which has taken its place above. There
+    it gets from above what follows that.
     """
 
     name: ClassVar[str] = "broken-overtaking"
@@ -198,21 +202,35 @@ class Overtaking(Daisy):
 
 
 class _Halting(Relaying):
+    def __init__(self, daisy: Hierarchy) -> None:
+        super().__init__(daisy)
+        self.halted: dict[int, int] = {}  # since when a message from above waits, by level
+
     @override
-    def must_wait_below(self, level: int, cast: Cast, now: int) -> bool:
+    def relay(self, queue: deque[Cast], origin: int, target: int, now: int) -> Effects:
+        if target > origin:
+            yield from super().relay(queue, origin, target, now)
+        while target < origin and queue and not self._must_wait(target, queue[0], now):
+            head = deque([queue[0]])
+            yield from super().relay(head, origin, target, now)
+            if head:
+                return
+            queue.popleft()
+
+    def _must_wait(self, level: int, cast: Cast, now: int) -> bool:
         view, grace = self.daisy.groups[level].view, self.daisy.local.timing.grace
         absent = view is not None and cast.source in view.roster - view.present
-        if absent and now - self.returning.setdefault(level, now) < grace:
+        if absent and now - self.halted.setdefault(level, now) < grace:
             return True
-        self.returning.pop(level, None)
+        self.halted.pop(level, None)
         return False
 
 
 class Halting(Daisy):
-    """Waits for those through whom a message once left, also in a local group, and with each again.
+    """Has what comes back from above wait until those are back through whom it once left.
 
-    Broken rule: one waits once for a queue, not once for a message. Who is waited for may have moved
-    to another group, and all that it has sent is late by ``grace``, one after the other.
+    Broken rule: nothing waits on its way down. Who is waited for may have moved to another group, and
+    all that it has sent is late by ``grace``, one after the other.
     """
 
     name: ClassVar[str] = "broken-halting"
@@ -221,7 +239,7 @@ class Halting(Daisy):
     def __init__(self, place: Place, settings: Any = None) -> None:
         super().__init__(place, settings)
         if type(self.relaying) is Relaying:  # not early
-            self.relaying.__class__ = _Halting
+            self.relaying = _Halting(self)
 
 
 class _Deposed(AboveServers):

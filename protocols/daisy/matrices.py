@@ -77,7 +77,7 @@ class Matrices(Casting):
         return to + [j for j in witnesses if j not in to][: max(0, self.k - len(to))]
 
     def _leaves(self, cast: Cast) -> bool:
-        return not self.top and cast.leaves(self.view.present)
+        return not self.top and cast.leaves(self.view.here)
 
     def _count(self, cast: Cast, i: int, j: int) -> int:
         """The number of a cast of member i among those to j; or among all its casts, if j is i."""

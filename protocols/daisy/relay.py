@@ -28,21 +28,22 @@ class Relaying:
     def __init__(self, daisy: Hierarchy) -> None:
         self.daisy = daisy
         self.waiting: dict[int, int] = {}  # since when messages from elsewhere wait at a level
-        self.returning: dict[int, int] = {}  # since when one for a level waits that came from there
 
     def stamped(self, cast: Cast) -> Cast:
         """A message of this process with what must be attached to it."""
         return cast
 
     def leaves(self, level: int, cast: Cast) -> bool:
-        """Whether a message has destinations outside a group.
+        """Whether a message has destinations outside a group, or for who is away from it.
 
-        Where groups of servers are split, who is away may have come back below another group.
+        One that is away may be back in another part of the group, which has taken its place above, or
+        where groups are split, below another group. What follows the message may come to it from above,
+        and so must the message.
         """
         view = self.daisy.groups[level].view
         if view is None or level + 1 == len(self.daisy.path):
             return False
-        return cast.leaves(view.present - view.away if self.daisy.levels else view.present)
+        return cast.leaves(view.here)
 
     def note(self, level: int, cast: Cast) -> None:
         """Queue what a group has delivered for the groups above and below."""
@@ -56,13 +57,12 @@ class Relaying:
         """Relay from a level to the next, up or down, as far as that is possible now."""
         daisy, groups = self.daisy, self.daisy.groups
         safe, up = daisy.settings.safe, target > origin
-        waiting = self.waiting if up else self.returning
-        if not (queue or waiting):
+        if not (queue or (up and self.waiting)):
             return
         if safe and not groups[origin].may_relay(now):
             return
         if not queue:
-            waiting.pop(min(origin, target), None)
+            self.waiting.pop(origin, None)
             return
         if up and not daisy.roster(origin) <= daisy.roster(target):
             return  # answers to what newcomers send would not find them
@@ -72,7 +72,7 @@ class Relaying:
                 continue
             if safe and not groups[origin].is_everywhere(queue[0].id):
                 return
-            if (self.must_wait if up else self.must_wait_below)(min(origin, target), queue[0], now):
+            if up and self.must_wait(origin, queue[0], now):
                 return
             cast = queue.popleft() if up else daisy.known_above(target, queue.popleft())
             if up or cast.is_for(daisy.roster(target)):
@@ -95,19 +95,6 @@ class Relaying:
             return True
         settled = max(above.detector.since, joined) + SETTLING * timing.heartbeat
         return waited < timing.grace or now < settled
-
-    def must_wait_below(self, level: int, cast: Cast, now: int) -> bool:
-        """Whether those should come back first through whom a message from above once left a group.
-
-        They were in a view of servers that did not prevail, and have its causal past, which need not
-        have gone up: somebody in place of this process counted those below it as present. After
-        ``grace`` they are taken to have crashed. In a local group nobody answers for others: what is
-        for somebody who is absent goes up, in causal order, and so comes down.
-        """
-        view = self.daisy.groups[level].view
-        if level == 0 or view is None or cast.source not in view.away:
-            return False
-        return now - self.returning.setdefault(level, now) < self.daisy.local.timing.grace
 
     def may_release(self, level: int, cast: Cast, now: int) -> bool:
         """Whether a message need not be kept at a level on this process's account."""

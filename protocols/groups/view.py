@@ -84,6 +84,11 @@ class View:
         absent = (m.roster for m in self.absent)
         return frozenset().union(*(m.away for m in self.members), *absent)
 
+    @cached_property
+    def here(self) -> frozenset[int]:
+        """The processes that the members answer for and that are not away."""
+        return self.present - self.away
+
     def is_majority(self, agreed: Collection[int], replaced: Collection[int]) -> bool:
         """Whether those who agreed are a majority of the members that were not replaced."""
         left = [p for p in self.processes if p not in replaced] or self.processes

@@ -28,7 +28,7 @@ EXAMPLES = {
     "broken-misguiding": ("loss", "daisy-comes-back-alone"),
     "broken-copied": ("gap", "daisy-k-copies"),
     "broken-servers-vector": ("loss", "daisy-early-vectors"),
-    "broken-overtaking": ("gap", "daisy-overtaken-from-above"),
+    "broken-overtaking": ("order", "daisy-overtaken-by-an-answer"),
     "broken-deaf": ("loss", "daisy-split-while-it-stood-still"),
     "broken-outdated": ("gap", "daisy-back-before-it-was-gone"),
     "broken-forsaking": ("gap", "daisy-merged-without-the-absent"),
