@@ -76,6 +76,7 @@ from .timestamp import (
 from .view_change import (
     Abdicating,
     Assuming,
+    Bequeathing,
     Covering,
     Eager,
     Forsaking,
@@ -165,6 +166,7 @@ BROKEN: dict[str, type[Protocol]] = {
         Unaware,
         Recanting,
         Departing,
+        Bequeathing,
     )
 }
 

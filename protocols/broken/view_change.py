@@ -1,6 +1,6 @@
 """Daisies with one mistake each in how members agree on a view."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -167,3 +167,21 @@ class Recanting(OtherPart):
     name: ClassVar[str] = "broken-recanting"
     part: ClassVar[str] = "change"
     other: ClassVar[type] = _Recanting
+
+
+class _Bequeathing(Succession):
+    @override
+    def may_hand_over(self, present: Collection[Member]) -> bool:
+        return True
+
+
+class Bequeathing(OtherPart):
+    """Leaves its group to those who join, as the last member, as far as it knows.
+
+    Broken rule: one that left before it may have done so, too, and have admitted others. Then the group
+    goes on as two, and neither part has heard of the other.
+    """
+
+    name: ClassVar[str] = "broken-bequeathing"
+    part: ClassVar[str] = "succession"
+    other: ClassVar[type] = _Bequeathing

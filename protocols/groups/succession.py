@@ -248,8 +248,19 @@ class Succession:
         come = self.replaced(joiners) | {j.process for j in joiners}
         gone = (come | set(self.leavers)) - set(inside)
         stay = [inside.get(m.process, m) for m in alive if m.process not in gone]
+        if not stay and not self.may_hand_over([m for m in alive if m.process not in come]):
+            return (), frozenset()
         target = (*stay, *(j for j in joiners if j not in stay))
         return target, frozenset(m.process for m in (*alive, *joiners))
+
+    def may_hand_over(self, present: Collection[Member]) -> bool:
+        """Whether those who join may be a view by themselves, if all who are present leave.
+
+        Members that are not present may have agreed on such a view before. Nobody in that would know
+        of this process, or of those whom it admits.
+        """
+        leaves = self.group.me.process in self.leavers
+        return not leaves or len(present) == len(self.view.members)
 
     def _admissible(self, proposed: Sequence[Member], now: int) -> list[Member]:
         """The joiners, without those whom another joiner replaces.

@@ -67,6 +67,7 @@ EXAMPLES = {
     "broken-ignoring": ("loss", "daisy-moved-out-of-reach"),
     "broken-lavish": ("order", "daisy-moved-after-it-was-sent"),
     "broken-recanting": ("loss", "daisy-answered-another"),
+    "broken-bequeathing": ("unrepaired", "daisy-all-leave-but-who-joins"),
     "broken-departing": ("loss", "daisy-left-before-the-others-were-back"),
 }
 
