@@ -14,7 +14,7 @@ Each class says in its docstring which rule it breaks. There are four kinds:
 """
 
 from ..base import Protocol
-from .answering import Lenient, Relying, Remiss, Resigning, Stale
+from .answering import Confusing, Lenient, Relying, Remiss, Resigning, Stale
 from .cluster import TooLate, Unsorted
 from .daisy import (
     Absentminded,
@@ -158,8 +158,8 @@ BROKEN: dict[str, type[Protocol]] = {
         Remiss,
         Abdicating,
         Assuming,
-        Covering,
         Resigning,
+        Confusing,
         Stale,
         Lenient,
         Sweeping,

@@ -1,13 +1,13 @@
 """Daisies with one mistake each in how members agree on a view."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import ClassVar
 
 from typing_extensions import override
 
 from ..base import Effects
-from ..groups.agreed import Flushed, Install, Label, Proposal
+from ..groups.agreed import Flushed, Proposal
 from ..groups.flush import Flush
 from ..groups.messages import Cast
 from ..groups.succession import Succession
@@ -126,28 +126,6 @@ class Sweeping(OtherPart):
     name: ClassVar[str] = "broken-sweeping"
     part: ClassVar[str] = "succession"
     other: ClassVar[type] = _Sweeping
-
-
-class _Covering(ViewChange):
-    @override
-    def _conclude(self, proposal: Proposal, labels: Sequence[Label], now: int) -> Install:
-        install = super()._conclude(proposal, labels, now)
-        covered = frozenset().union(*(m.roster for m in install.view.members))
-        gone = (m._replace(roster=m.roster - covered) for m in install.view.absent)
-        view = replace(install.view, absent=tuple(m for m in gone if m.roster))
-        return install._replace(view=view)
-
-
-class Covering(OtherPart):
-    """Lets a server that has split some off answer for their new server, which is gone.
-
-    Broken rule: it counts them as away, and soon relies on that server. Then nobody answers for them,
-    and when they are back they are taken for newcomers.
-    """
-
-    name: ClassVar[str] = "broken-covering"
-    part: ClassVar[str] = "change"
-    other: ClassVar[type] = _Covering
 
 
 class _Recanting(ViewChange):

@@ -193,14 +193,14 @@ class Hierarchy(Protocol):
                 for above in self.groups[level + 1 :]:
                     yield from self._farewell(above, left, now)
                 self.cut(level + 1)
-                group.given = frozenset()
+                group.given = {}
                 return
             if not serves or level + 1 == len(self.path) or group.view is None:
                 continue
             backing, missing = group.view.id.number << BACKING_BITS, group.missing()
             settled = missing == group.view.away
             roster = self._answers_for(level, now, settled)
-            away = missing | group.given if self.levels is not None else missing
+            away = missing.union(group.given) if self.levels is not None else missing
             below = roster, group.number, away & roster
             if not last:
                 above = self.groups[level + 1]
@@ -234,25 +234,25 @@ class Hierarchy(Protocol):
         if not group.given:
             return self.roster(level)
         if level + 1 < len(self.groups):
-            left = self.groups[level + 1].succession.left()
-            group.given -= left  # nobody answers for these any more
-        if not settled:
-            return self.roster(level) | group.given
-        if self.levels is not None and now - group.given_at > 3 * group.timing.grace:
-            group.given = frozenset()
-        if group.given and level + 1 < len(self.groups):
-            view = self.groups[level + 1].view
-            others = () if view is None else (m for m in view.members if m.process != self.me)
-            group.given = group.given.difference(*(self._served(m, group) for m in others))
-        return self.roster(level) | group.given
+            above = self.groups[level + 1]
+            left = above.succession.left()  # nobody answers for these any more
+            members = () if above.view is None or not settled else above.view.members
+            others = (m for m in members if m.process != self.me)
+            served = left.union(*(self._served(m, group) for m in others))
+            group.given = {p: given for p, given in group.given.items() if p not in served}
+        if settled and self.levels is not None:
+            since = now - 3 * group.timing.grace
+            group.given = {p: given for p, given in group.given.items() if given.at >= since}
+        return self.roster(level).union(group.given)
 
     def _served(self, member: Member, group: Group) -> frozenset[int]:
-        """Those below a member, if it can have heard of the last split of a group of this process.
+        """Those below a member whom a group of this process has split off, if it can know that.
 
         Else it may have split them off as well, and rely on this process.
         """
-        is_later = member.backing >> BACKING_BITS >= group.given_in
-        return member.roster - member.away if is_later else frozenset()
+        view = member.backing >> BACKING_BITS
+        here = member.roster - member.away
+        return frozenset(p for p, given in group.given.items() if p in here and view >= given.view)
 
     def _farewell(self, group: Group, left: frozenset[int], now: int) -> Effects:
         peers = () if group.view is None else group.view.processes

@@ -58,7 +58,7 @@ class Levels:
         daisy.path = (*numbers, *daisy.path[len(numbers) :])
         for level, group in enumerate(daisy.groups):
             if group.view is not None:
-                self.rosters[level] = group.view.roster | group.given
+                self.rosters[level] = group.view.roster.union(group.given)
 
     def others(self, level: int, mine: frozenset[int]) -> tuple[Member, ...]:
         """Who is absent, if this process has to start a group again, below whichever groups."""
@@ -148,8 +148,9 @@ class Levels:
             return own
         if not group.is_server:
             return None
-        if not group.given.isdisjoint(here(joiner)):
-            return Member(daisy.me, 0, group.given, group.given_to)
+        if to := {group.given[p].group for p in here(joiner) & group.given.keys()}:
+            below = frozenset(p for p, given in group.given.items() if given.group in to)
+            return Member(daisy.me, 0, below, min(to))
         if level + 1 == len(daisy.path):
             return own
         above = daisy.groups[level + 1].view if daisy.is_member(level + 1) else None

@@ -223,6 +223,14 @@ class Proposal:
         return tuple(sorted(p for p in self.asked if p not in self.states))
 
 
+class Given(NamedTuple):
+    """Below which group a process is that was split off, since when, and the number of that view."""
+
+    group: int
+    at: int
+    view: int
+
+
 class Reshape(NamedTuple):
     """Some members become the group of another number, or join that group if it has contacts."""
 
@@ -239,6 +247,10 @@ class Reshape(NamedTuple):
     def roster(self) -> frozenset[int]:
         """All processes that the members answer for."""
         return frozenset().union(*(m.roster for m in self.members))
+
+    def given(self, view: ViewId, now: int) -> dict[int, Given]:
+        """What their former server notes of all these processes."""
+        return dict.fromkeys(sorted(self.roster), Given(self.number, now, view.number))
 
 
 class Install(NamedTuple):

@@ -25,7 +25,7 @@ from ..base import Count, Deliver, Discard, Effects, Hold, Note, Send
 from ..wire import Message, MessageId
 from .above import Above
 from .admission import Admission
-from .agreed import Flushed, Label
+from .agreed import Flushed, Given, Label
 from .casting import Casting, Copies, Way
 from .detector import Detector, Timing
 from .flush import Fetch, Flush, Missing, Part
@@ -70,9 +70,7 @@ class Group:
         self.reporting, self.succession = Reporting(self), Succession(self)
         self.change = ViewChange(self, view)
         self.leaving = False  # whether the application wants to leave
-        self.given: frozenset[int] = frozenset()  # processes that were split off,
-        self.given_to, self.given_at = number, now  # the group that they are below now, since when,
-        self.given_in = 0  # and the number of the view without them
+        self.given: dict[int, Given] = {}  # the processes that this one has split off
         self.silent_since = self.ticked_at = 0
 
     # what the layer above sees

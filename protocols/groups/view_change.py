@@ -368,8 +368,7 @@ class ViewChange:
             group.admission.candidates = tuple(p for p in below if p != group.me.process)
         elif reshape is not None:
             group.succession.split_off |= reshape.roster
-            group.given |= reshape.roster if group.is_server else frozenset()
-            group.given_to, group.given_at, group.given_in = reshape.number, now, view.id.number
+            group.given |= reshape.given(view.id, now) if group.is_server else {}
         self.invited = install.invited
         yield group.go(event)
         yield from self.enter(view, now)
