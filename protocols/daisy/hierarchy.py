@@ -200,7 +200,7 @@ class Hierarchy(Protocol):
             backing, missing = group.view.id.number << BACKING_BITS, group.missing()
             settled = missing == group.view.away
             roster = self._answers_for(level, now, settled)
-            away = missing.union(group.given) if self.levels is not None else missing
+            away = missing.union(group.given)
             below = roster, group.number, away & roster
             if not last:
                 above = self.groups[level + 1]
@@ -238,21 +238,27 @@ class Hierarchy(Protocol):
             left = above.succession.left()  # nobody answers for these any more
             members = () if above.view is None or not settled else above.view.members
             others = (m for m in members if m.process != self.me)
-            served = left.union(*(self._served(m, group) for m in others))
+            served = left.union(self.roster(level), *(self._served(m, group) for m in others))
             group.given = {p: given for p, given in group.given.items() if p not in served}
-        if settled and self.levels is not None:
-            since = now - 3 * group.timing.grace
+        if settled:
+            timing = group.timing
+            since = now - (timing.forget if self.levels is None else 3 * timing.grace)
             group.given = {p: given for p, given in group.given.items() if given.at >= since}
         return self.roster(level).union(group.given)
 
     def _served(self, member: Member, group: Group) -> frozenset[int]:
         """Those below a member whom a group of this process has split off, if it can know that.
 
-        Else it may have split them off as well, and rely on this process.
+        Else it may have split them off as well, and rely on this process. Only who serves the group to
+        which they were split off is relied upon for those who are away from there, too.
         """
         view = member.backing >> BACKING_BITS
         here = member.roster - member.away
-        return frozenset(p for p, given in group.given.items() if p in here and view >= given.view)
+        return frozenset(
+            p
+            for p, given in group.given.items()
+            if p in (member.roster if member.of == given.group else here) and view >= given.view
+        )
 
     def _farewell(self, group: Group, left: frozenset[int], now: int) -> Effects:
         peers = () if group.view is None else group.view.processes
@@ -280,12 +286,12 @@ class Hierarchy(Protocol):
         if level == 0:
             return True
         below = self.groups[level - 1]
-        if below.view is None or (below.given and cast.is_for(below.given)):
-            return False  # it is about to join another group, or others are
+        if below.view is None:
+            return False  # it is about to join another group
+        if cast.is_for(below.view.away.union(below.given) - self.away(level)):
+            return False  # it would be forgotten here, and the group below might crash
         if not cast.is_for(self.roster(level - 1)):
             return True
-        if cast.is_for(below.view.away - self.away(level)):
-            return False  # it would be forgotten here, and the group below might crash
         return below.is_settled(cast) and self.arrived(level - 1, cast, now)
 
     def away(self, level: int) -> frozenset[int]:

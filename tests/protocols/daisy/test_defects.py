@@ -186,6 +186,25 @@ def test_who_crashes_is_owed_what_is_sent_to_it_and_nothing_else_is_kept() -> No
         assert list(world.group(process).kept.archive) == [(1, 1)]
 
 
+@pytest.mark.parametrize("gone", [(4,), (3, 4, 5)])
+def test_who_was_split_off_and_crashes_at_once_keeps_nobody_from_leaving(
+    gone: tuple[int, ...],
+) -> None:
+    """Where groups of servers are not split, its former server answered for it for ever."""
+    world = Daisies(6, settings=replace(QUICK, group_size=6, split_above=5))
+    while not world.group(0).given:
+        world.step()
+    for process in gone:
+        world.crash(process)
+    world.run(500)
+    world.say(1)
+    world.run(500)
+    assert not world.has_history()
+    world.leave(1)
+    world.run(300)
+    assert world.group(1).out
+
+
 # merges
 
 MERGING = replace(QUICK, group_size=2, merge_below=2)
