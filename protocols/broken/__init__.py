@@ -77,7 +77,6 @@ from .view_change import (
     Abdicating,
     Assuming,
     Bequeathing,
-    Covering,
     Eager,
     Forsaking,
     Recanting,

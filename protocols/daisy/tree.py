@@ -53,7 +53,7 @@ def daisy(
     group_size: int,
     levels: int,
     grows: bool = False,
-    domains: Sequence[Sequence[str]] = (),
+    domains: tuple[tuple[str, ...], ...] = (),
 ) -> GroupTree:
     """Local groups of consecutive processes, of about this size, and groups of their servers.
 

@@ -16,7 +16,7 @@ from testbed.protocols.daisy.tree import LEVEL, daisy
 from tests import experiments
 from tests.scripts.judged import hold_against
 
-DOMAINS = [("a", "x"), ("b", "y"), ("a", "x"), ("c", "y"), ("c", "y"), ("x", "x")]
+DOMAINS = (("a", "x"), ("b", "y"), ("a", "x"), ("c", "y"), ("c", "y"), ("x", "x"))
 
 
 def test_a_stub_is_a_local_group_and_its_server_is_in_the_group_of_its_transit_domain() -> None:
