@@ -14,7 +14,16 @@ Each class says in its docstring which rule it breaks. There are four kinds:
 """
 
 from ..base import Protocol
-from .answering import Confusing, Lenient, Relying, Remiss, Resigning, Stale
+from .answering import (
+    Confusing,
+    Indifferent,
+    Lenient,
+    Relying,
+    Remiss,
+    Resigning,
+    Stale,
+    Undiscerning,
+)
 from .cluster import TooLate, Unsorted
 from .daisy import (
     Absentminded,
@@ -166,6 +175,8 @@ BROKEN: dict[str, type[Protocol]] = {
         Recanting,
         Departing,
         Bequeathing,
+        Undiscerning,
+        Indifferent,
     )
 }
 

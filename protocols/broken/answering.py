@@ -1,6 +1,6 @@
 """Daisies that make a mistake about who answers for whom, and what follows from that."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from typing_extensions import override
@@ -103,3 +103,38 @@ class Lenient(Daisy):
 
     name: ClassVar[str] = "broken-lenient"
     above_servers: ClassVar[type[AboveServers]] = _Lenient
+
+
+class _Undiscerning(AboveLocal):
+    @override
+    def kept(self) -> Iterator[Cast]:
+        known = self.daisy.groups[self.level].kept
+        for above in self.daisy.groups[self.level + 1 :]:
+            yield from (cast for cast in above.kept.all() if known.find(cast.id) is None)
+
+
+class Undiscerning(Daisy):
+    """Brings along what it has from above also for those who had just come to its group.
+
+    Broken rule: what was sent before they were known above is not for them. Only who was in that group
+    knows that they were not yet.
+    """
+
+    name: ClassVar[str] = "broken-undiscerning"
+    above_local: ClassVar[type[AboveLocal]] = _Undiscerning
+
+
+class _Indifferent(AboveLocal):
+    @override
+    def unheard_of(self) -> frozenset[int]:
+        return frozenset()
+
+
+class Indifferent(Daisy):
+    """Takes what others bring along from above for all in its group.
+
+    Broken rule: it is not for those of whom the group above has not heard yet.
+    """
+
+    name: ClassVar[str] = "broken-indifferent"
+    above_local: ClassVar[type[AboveLocal]] = _Indifferent

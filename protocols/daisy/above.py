@@ -59,6 +59,13 @@ class AboveServers(Above):
         return process in above.me.roster.union(*(m.roster for m in (*others, *above.view.absent)))
 
     @override
+    def unheard_of(self) -> frozenset[int]:
+        above = self._next()
+        if above is None or above.view is None:
+            return frozenset()
+        return self.daisy.roster(self.level) - above.view.roster
+
+    @override
     def may_be_known(self, how: int) -> bool:
         """Who takes a server's place, too, may answer for some who are known above only."""
         return how == RETURNED or (how == OUTSIDE and self.level > 0 and self._asks_above())
@@ -104,10 +111,12 @@ class AboveServers(Above):
 
         It leaves the groups above, and may be the last one that has what was sent there meanwhile.
         """
-        groups = () if self.daisy.settings.early else self.daisy.groups[self.level + 1 :]
-        known = self.daisy.groups[self.level].kept
-        for above in groups:
-            yield from (cast for cast in above.kept.all() if known.find(cast.id) is None)
+        daisy, level = self.daisy, self.level
+        known, last = daisy.groups[level].kept, 0 if daisy.settings.early else len(daisy.groups)
+        for above in range(level + 1, last):
+            new = daisy.roster(level) - daisy.roster(above)  # and not known there yet
+            casts = (cast for cast in daisy.groups[above].kept.all() if not known.find(cast.id))
+            yield from (cast.without(new) for cast in casts)
 
 
 class AboveLocal(AboveServers):

@@ -24,6 +24,10 @@ class Above:
         """Whether somebody above answers for a process."""
         return False
 
+    def unheard_of(self) -> frozenset[int]:
+        """Those in the group whom the one above has not heard of yet."""
+        return frozenset()
+
     def may_keep_for(self, process: int) -> bool:
         """Whether something may be in transit from above to a process, also if it has just come."""
         return False

@@ -188,6 +188,20 @@ class Succession:
                 known[label.id] = known.get(label.id, admitted) | admitted
         return known
 
+    def not_for(
+        self, labels: Iterable[Label], new: frozenset[int], states: Collection[Flushed]
+    ) -> dict[MessageId, frozenset[int]]:
+        """For whom the messages that are carried over are not: newcomers, and who is spared.
+
+        What is brought along from above is not for those either who are new, and not known there yet.
+        """
+        known, above = self.known_elsewhere(states), {n for state in states for n in state.above}
+        fresh = new | (self.group.above.unheard_of() - self.known_to_all())
+        return {
+            n: ((fresh if n in above else new) - known.get(n, frozenset())) | self.spared(n)
+            for n, *_ in labels
+        }
+
     def carried(self, states: Collection[Flushed]) -> list[Label]:
         """What is carried over into the next view, of what those have who have answered.
 

@@ -197,8 +197,7 @@ class ViewChange:
         stay, left = next.up_to_date(proposal.target, states), next.left()
         admitted = [*next.admitted_elsewhere(states)]
         new = next.newcomers(stay).union(*(m.roster for m in admitted))
-        known = next.known_elsewhere(states)
-        not_for = {n: new - known.get(n, frozenset()) | next.spared(n) for n, *_ in labels}
+        not_for = next.not_for(labels, new, states)
         closed = group.casting.closed(labels, self.find)
         union = tuple(label.without(not_for[label.id], self.body(label)) for label in closed)
         seen = group.kept.seen.copy()

@@ -66,6 +66,8 @@ EXAMPLES = {
     "broken-unaware": ("loss", "daisy-left-unheard-and-back"),
     "broken-ignoring": ("loss", "daisy-moved-out-of-reach"),
     "broken-lavish": ("order", "daisy-moved-after-it-was-sent"),
+    "broken-undiscerning": ("order", "daisy-new-below-and-not-above"),
+    "broken-indifferent": ("order", "daisy-brought-from-above-for-others"),
     "broken-recanting": ("loss", "daisy-answered-another"),
     "broken-bequeathing": ("unrepaired", "daisy-all-leave-but-who-joins"),
     "broken-departing": ("loss", "daisy-left-before-the-others-were-back"),
