@@ -103,15 +103,15 @@ class Reshaping:
             if level == 0 and not _is_largest(group, above.view):
                 return None
             return split(level, view, above.view, self.talk.get(level, {}))
+        if level or len(view.members) >= s.merge_below:
+            return None
         since = above.detector.away_since
         absent = [since.get(p, now) for m in above.view.absent for p in m.roster]
         if any(now - left < group.timing.grace for left in absent):
             return None  # a group of unknown size will soon have a new server, unless it crashed
-        if level or group.above.needs_this_process():
+        if group.above.needs_this_process():
             return None
-        if len(view.members) < s.merge_below:
-            return merge(group.number, view, above.view, s.split_above or 2 * s.group_size)
-        return None
+        return merge(group.number, view, above.view, s.split_above or 2 * s.group_size)
 
     def _remove_level(self, level: int, group: Group, above: Group) -> Effects:
         """Give up a level that was added, if only this process is left there."""
