@@ -39,7 +39,7 @@ class Pack(Message):
     def of(cls, me: int, messages: Iterable[Message]) -> Pack:
         """A datagram of this process with these messages."""
         whole = [*messages]
-        parts = tuple((replace(m, payload=b""), len(m.payload)) for m in whole)
+        parts = tuple((replace(m, payload=b"") if m.payload else m, len(m.payload)) for m in whole)
         return cls(me, 0, b"".join(m.payload for m in whole), parts=parts)
 
     def messages(self) -> Iterator[Message]:
@@ -48,8 +48,9 @@ class Pack(Message):
         if sum(size for _, size in self.parts) != len(self.payload):
             return
         for message, size in self.parts:
-            yield replace(message, payload=self.payload[start : start + size])
-            start += size
+            end = start + size
+            yield replace(message, payload=self.payload[start:end]) if size else message
+            start = end
 
     @property
     @override
