@@ -346,8 +346,8 @@ class Daisy(Hierarchy):
             if self.levels is not None:
                 yield from self.levels.tell(now)
             kept = [group.kept for group in self.groups]
-            yield Count("buffered_messages", sum(len(k.history) + len(k.archive) for k in kept))
-            yield Count("buffered_bytes", sum(k.size() for k in kept))
+            yield Count("buffered_messages", sum([len(k.history) + len(k.archive) for k in kept]))
+            yield Count("buffered_bytes", sum([k.size() for k in kept]))
             yield SAMPLED
             yield SetTimer(TICK, self.timing.heartbeat)
         else:

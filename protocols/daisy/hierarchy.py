@@ -149,18 +149,21 @@ class Hierarchy(Protocol):
 
     def _advance_once(self, now: int) -> Effects:
         self._follow()
-        if len(self.groups) > 1 or self.local.is_server:
+        local = self.groups[0]
+        if len(self.groups) > 1 or local.is_server:
             yield from self.climb(now)
         for level, group in enumerate(self.groups):
-            if group.view is not None and group.view.id != self.noted[level]:
-                self._renew(level, group.view.id)
-        local = self.local
+            view = group.view
+            if view is not None and view.id != self.noted[level]:
+                self._renew(level, view.id)
         if local.waits and (recorded := local.above.gather(frozenset(), now)) is not None:
             yield from self.translate(0, local.resume(recorded, now), now)
         while self.outbox and local.open:
             self.time += 1
-            cast = self.relaying.stamped(replace(self.outbox.popleft(), time=self.time))
-            yield from self.translate(0, local.cast(cast, now), now)
+            cast = replace(self.outbox.popleft(), time=self.time, group=local.number)
+            yield from self.translate(0, local.cast(self.relaying.stamped(cast), now), now)
+        if len(self.groups) == 1:
+            return
         for level in range(len(self.groups) - 1):
             yield from self.relaying.relay(self.up[level], level, level + 1, now)
         for level in reversed(range(len(self.groups) - 1)):
@@ -187,7 +190,7 @@ class Hierarchy(Protocol):
     def climb(self, now: int) -> Effects:
         """Join the group above as server; leave it otherwise."""
         for level, group in enumerate(self.groups):
-            last, serves = level + 1 == len(self.groups), group.is_server
+            last, serves, view = level + 1 == len(self.groups), group.is_server, group.view
             if not serves and not last:
                 left = frozenset({self.me}) if group.out else frozenset()
                 for above in self.groups[level + 1 :]:
@@ -195,10 +198,10 @@ class Hierarchy(Protocol):
                 self.cut(level + 1)
                 group.given = {}
                 return
-            if not serves or level + 1 == len(self.path) or group.view is None:
+            if not serves or level + 1 == len(self.path) or view is None:
                 continue
-            backing, missing = group.view.id.number << BACKING_BITS, group.missing()
-            settled = missing == group.view.away
+            backing, missing = view.id.number << BACKING_BITS, group.missing()
+            settled = missing == view.away
             roster = self._answers_for(level, now, settled)
             away = missing.union(group.given)
             below = roster, group.number, away & roster

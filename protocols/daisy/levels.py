@@ -52,13 +52,14 @@ class Levels:
     def follow(self) -> None:
         """Go by the groups of this process, which may have been split."""
         daisy = self.daisy
-        numbers = tuple(group.number for group in daisy.groups)
+        numbers = tuple([group.number for group in daisy.groups])
         if len(numbers) == len(daisy.path) and numbers[-1] != daisy.path[-1]:
             self._extend()  # the top group was split, so there is one above
         daisy.path = (*numbers, *daisy.path[len(numbers) :])
         for level, group in enumerate(daisy.groups):
             if group.view is not None:
-                self.rosters[level] = group.view.roster.union(group.given)
+                roster = group.view.roster
+                self.rosters[level] = roster.union(group.given) if group.given else roster
 
     def others(self, level: int, mine: frozenset[int]) -> tuple[Member, ...]:
         """Who is absent, if this process has to start a group again, below whichever groups."""

@@ -55,10 +55,12 @@ class Relaying:
 
     def relay(self, queue: deque[Cast], origin: int, target: int, now: int) -> Effects:
         """Relay from a level to the next, up or down, as far as that is possible now."""
+        idle = not (queue or (target > origin and self.waiting))
+        return iter(()) if idle else self._relay(queue, origin, target, now)
+
+    def _relay(self, queue: deque[Cast], origin: int, target: int, now: int) -> Effects:
         daisy, groups = self.daisy, self.daisy.groups
         safe, up = daisy.settings.safe, target > origin
-        if not (queue or (up and self.waiting)):
-            return
         if safe and not groups[origin].may_relay(now):
             return
         if not queue:

@@ -211,7 +211,7 @@ class Casting:
         """
         i, size = self.index[sender], len(self.T)
         row = self.delivered[i]
-        if row is None or now - self.resent_at[i] < pause:
+        if row is None or not any(self.slots) or now - self.resent_at[i] < pause:
             return []
         late: list[tuple[int, Cast]] = []
         for k in range(size):

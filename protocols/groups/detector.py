@@ -41,6 +41,7 @@ class Detector:
     def __init__(self, me: int, timing: Timing) -> None:
         self.me, self.timing = me, timing
         self.members: tuple[Member, ...] = ()
+        self.processes: tuple[int, ...] = ()
         self.others: tuple[int, ...] = ()
         self.heard: dict[int, int] = {}  # when something last came from a member, in any way
         self.direct: dict[int, int] = {}  # when it last came directly
@@ -52,7 +53,7 @@ class Detector:
 
     def enter(self, view: View, now: int) -> None:
         """Start again with the members of a view."""
-        self.members = view.members
+        self.members, self.processes = view.members, view.processes
         self.others = tuple(p for p in view.processes if p != self.me)
         self.heard = dict.fromkeys(view.processes, now)
         self.direct = self.heard.copy()
@@ -113,7 +114,7 @@ class Detector:
         index, _ = self._leader(now)
         if self.members[index].process == self.me:
             return self.others
-        return tuple(m.process for m in self.members[: index + 1])
+        return self.processes[: index + 1]
 
     def detour(self, peer: int, now: int, unanswered: Iterable[int]) -> Detour | None:
         """By way of whom a message to a member should go as well, if its link may be bad."""
@@ -148,5 +149,7 @@ class Detector:
 
     def owed(self, now: int) -> frozenset[int]:
         """The processes that are away, from this group or others, and may be alive."""
+        if not (self.outside_since or self.away_since):
+            return frozenset()
         since = self.outside_since | self.away_since
         return frozenset([p for p, left in since.items() if now - left < self.timing.forget])

@@ -166,7 +166,9 @@ class Group:
     def cast(self, message: Cast, now: int) -> Effects:
         """Broadcast a message in the view."""
         assert self.casting is not None
-        cast, copies = self.casting.send(replace(message, group=self.number), now)
+        if message.group != self.number:
+            message = replace(message, group=self.number)
+        cast, copies = self.casting.send(message, now)
         if self.casting.own_at_once:
             self.kept.record(cast)
         yield Count("broadcasts")
