@@ -29,9 +29,10 @@ PATIENT = 10  # heartbeats after which a silenced group should have nothing in t
 
 
 class Attempt(NamedTuple):
-    """An attempt to reshape a view, and since when."""
+    """An attempt to reshape a view of a group, below a view of the group above, and since when."""
 
     view: ViewId
+    above: ViewId
     since: int
 
 
@@ -85,15 +86,27 @@ class Reshaping:
             yield from self._remove_level(level, group, above)
             return
         assert group.view is not None
-        attempt = self.attempts.get(level)
-        if attempt is None or attempt.view != group.view.id:
-            attempt = self.attempts[level] = Attempt(group.view.id, now)
+        assert above.view is not None
+        attempt, views = self.attempts.get(level), (group.view.id, above.view.id)
+        if attempt is None or attempt[:2] != views:
+            self.attempts.pop(level, None)
+            if self._lags(level, group):
+                return
+            attempt = self.attempts[level] = Attempt(*views, now)
         yield from group.hush(now)
         group.change.reshape = None if group.history else plan
         heartbeat = group.timing.heartbeat
         if now - attempt.since >= PATIENT * heartbeat:  # another group tries too
             pause = self.daisy.place.rng.uniform(PATIENT, 4 * PATIENT)
             self.rests_until[level] = now + round(pause * heartbeat)
+
+    def _lags(self, level: int, group: Group) -> bool:
+        """Whether something from above is not relayed to a group yet.
+
+        As long as the group is silent it would wait, and what was sent after it in the group above
+        would not become stable there.
+        """
+        return any(not group.has_seen(cast) for cast in self.daisy.down[level])
 
     def _plan(self, level: int, group: Group, above: Group, now: int) -> Reshape | None:
         view, s = group.view, self.daisy.settings
