@@ -68,7 +68,7 @@ from .group_layer import (
 from .groups import ArrivalOrder, OwnGroups, StampsInTurn, Unanswered, Unstamped
 from .overlay import Echo, Forgetful, Higher, Lazy, Newest, Printed, Stingy
 from .printed import PrintedRingTickets, PrintedTickets
-from .returning import Departing, Homing, Nostalgic, ShortSighted
+from .returning import Conflating, Departing, Homing, Nostalgic, ShortSighted
 from .rst import PrintedRST
 from .timestamp import (
     FifoOnly,
@@ -159,6 +159,7 @@ BROKEN: dict[str, type[Protocol]] = {
         Nameless,
         Claiming,
         ShortSighted,
+        Conflating,
         Welcoming,
         Literal,
         Homing,

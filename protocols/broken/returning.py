@@ -67,3 +67,16 @@ class Departing(OtherPart):
     name: ClassVar[str] = "broken-departing"
     part: ClassVar[str] = "detector"
     other: ClassVar[type] = _Departing
+
+
+class Conflating(Daisy):
+    """Takes one that has left and is back for the one that the group above still answers for.
+
+    Broken rule: what is kept there was sent before it left, and comes to it after what follows that.
+    """
+
+    name: ClassVar[str] = "broken-conflating"
+
+    @override
+    def parted(self, level: int) -> frozenset[int]:
+        return frozenset()

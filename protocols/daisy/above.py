@@ -45,7 +45,7 @@ class AboveServers(Above):
             return None
         if not above.casting.complete():
             return None
-        unknown = roster - daisy.roster(level + 1)
+        unknown = roster - daisy.roster(level + 1) | daisy.parted(level)
         casts = (cast.without(unknown) for cast in above.kept.all())
         return [c for c in casts if c.is_for(roster) and above.is_everywhere(c.id)]
 

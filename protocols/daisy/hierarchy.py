@@ -171,7 +171,18 @@ class Hierarchy(Protocol):
 
     def known_above(self, level: int, cast: Cast) -> Cast:
         """A message from above, without those in the group below who are not known there yet."""
-        return cast.without(self.roster(level) - self.roster(level + 1))
+        return cast.without(self.roster(level) - self.roster(level + 1) | self.parted(level))
+
+    def parted(self, level: int) -> frozenset[int]:
+        """Who has left a group of servers and is back, while the group above has not let it go.
+
+        What is kept for it there was sent before it left, and may be preceded by what is not. So it is
+        a newcomer above, too: it is answered for only when the group above knows that it has left.
+        """
+        departed = self.groups[level].succession.departed
+        if not departed or level == 0 or self.local.above.may_be_elsewhere():
+            return frozenset()
+        return departed & self.roster(level)
 
     def _renew(self, level: int, id: ViewId) -> None:
         """After a view change, queue all that may have to be relayed."""
@@ -202,7 +213,8 @@ class Hierarchy(Protocol):
                 continue
             backing, missing = view.id.number << BACKING_BITS, group.missing()
             settled = missing == view.away
-            roster = self._answers_for(level, now, settled)
+            self._forget_departed(level, now)
+            roster = self._answers_for(level, now, settled) - self.parted(level)
             away = missing.union(group.given)
             below = roster, group.number, away & roster
             if not last:
@@ -217,6 +229,14 @@ class Hierarchy(Protocol):
                 self.up[level].clear()
                 self.down[level].clear()
                 self.relaying.waiting[level] = now
+
+    def _forget_departed(self, level: int, now: int) -> None:
+        """Forget whom the group above has let go as well, or whom it does not let go for long."""
+        group = self.groups[level]
+        if group.succession.departed and level + 1 < len(self.groups):
+            late = now - group.detector.since >= group.timing.grace
+            known = frozenset() if late else self.roster(level + 1)
+            group.succession.departed &= known
 
     def cut(self, level: int) -> None:
         """Forget the groups from a level on."""

@@ -31,6 +31,7 @@ class Succession:
         self.joiners: dict[int, Joiner] = {}
         self.leavers: dict[int, Leave] = {}
         self.split_off: frozenset[int] = frozenset()  # from this group, and not back since
+        self.departed: frozenset[int] = frozenset()  # whom members have let go
         # who was known when nobody could be in another view, as this one was entered
         self.agreed = frozenset(() if group.view is None else group.view.roster)
 
@@ -44,6 +45,7 @@ class Succession:
         """Forget whose wish was granted in a new view."""
         self.agreed = self.stayed(self.known_to_all(), view) & view.roster
         self.split_off -= view.roster
+        self.departed |= self._let_go(view)
         self.leavers = {
             process: leave
             for process, leave in self.leavers.items()
@@ -56,6 +58,18 @@ class Succession:
             if joiner.member not in view.members
             and (joiner.how != INSIDE or joiner.member.backing > told.get(process, -1))
         }
+
+    def _let_go(self, view: View) -> frozenset[int]:
+        """Who has left since the view before: who answered for them does so no longer."""
+        before, told = self.group.view, {(m.process, m.of): m for m in view.members}
+        left = set[int]()
+        for member in () if before is None else before.members:
+            now = told.get((member.process, member.of))
+            if now is None:
+                left.add(member.process)
+            elif now.backing > member.backing:
+                left |= member.roster - now.roster
+        return frozenset(left - view.roster)
 
     def known_to_all(self) -> frozenset[int]:
         """Who is known in whatever view prevails: all, unless others may be in another one.

@@ -66,6 +66,7 @@ EXAMPLES = {
     "broken-sweeping": ("gap", "daisy-known-beside-a-newcomer"),
     "broken-unaware": ("loss", "daisy-left-unheard-and-back"),
     "broken-ignoring": ("loss", "daisy-moved-out-of-reach"),
+    "broken-conflating": ("order", "daisy-back-before-two-levels-knew"),
     "broken-lavish": ("order", "daisy-moved-after-it-was-sent"),
     "broken-undiscerning": ("order", "daisy-new-below-and-not-above"),
     "broken-indifferent": ("order", "daisy-brought-from-above-for-others"),
