@@ -57,7 +57,6 @@ from .group_layer import (
     Hospitable,
     Idle,
     Literal,
-    Outdated,
     Presuming,
     Reassured,
     Trusting,
@@ -68,7 +67,7 @@ from .group_layer import (
 from .groups import ArrivalOrder, OwnGroups, StampsInTurn, Unanswered, Unstamped
 from .overlay import Echo, Forgetful, Higher, Lazy, Newest, Printed, Stingy
 from .printed import PrintedRingTickets, PrintedTickets
-from .returning import Conflating, Departing, Homing, Nostalgic, ShortSighted
+from .returning import Conflating, Departing, Homing, Nostalgic, Premature, ShortSighted
 from .rst import PrintedRST
 from .timestamp import (
     FifoOnly,
@@ -138,7 +137,7 @@ BROKEN: dict[str, type[Protocol]] = {
         Overtaking,
         Halting,
         Deaf,
-        Outdated,
+        Premature,
         Forsaking,
         Unforgiving,
         Discarding,

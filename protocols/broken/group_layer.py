@@ -96,24 +96,6 @@ class Reassured(Daisy):
         return group
 
 
-class _Outdated(Succession):
-    @override
-    def up_to_date(self, target: Sequence[Member], states: Iterable[Flushed]) -> tuple[Member, ...]:
-        return tuple(target)
-
-
-class Outdated(OtherPart):
-    """Enters views of servers that are without somebody who left, and has come back since.
-
-    Broken rule: a view says for whom its members answer as they enter it, not as they asked for it.
-    Answers to what was sent meanwhile are not for the one that has come back.
-    """
-
-    name: ClassVar[str] = "broken-outdated"
-    part: ClassVar[str] = "succession"
-    other: ClassVar[type] = _Outdated
-
-
 class _Unforgiving(Succession):
     @override
     def is_recent(self, leave: Leave, view: View) -> bool:

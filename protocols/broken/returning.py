@@ -80,3 +80,17 @@ class Conflating(Daisy):
     @override
     def parted(self, level: int) -> frozenset[int]:
         return frozenset()
+
+
+class Premature(Daisy):
+    """Relays up what somebody has sent who is back, as soon as it is known there in any way.
+
+    Broken rule: the group above knows that this process answers for it now. It may have been a server
+    there before it left, and others have heard that it did; they do not send it their answers.
+    """
+
+    name: ClassVar[str] = "broken-premature"
+
+    @override
+    def is_answered_for(self, level: int) -> bool:
+        return self.roster(level) <= self.roster(level + 1)

@@ -243,6 +243,15 @@ class Hierarchy(Protocol):
         del self.groups[level:]
         self.noted[level:] = [ViewId()] * len(self.noted[level:])
 
+    def is_answered_for(self, level: int) -> bool:
+        """Whether the group above knows that this process answers for all in its group.
+
+        Some may be known there as they were before they left, and be forgotten with that.
+        """
+        above = self.groups[level + 1]
+        known = above.view is not None and above.me in above.view.members
+        return known and self.roster(level) <= above.me.roster
+
     def is_member(self, level: int) -> bool:
         """Whether this process is a member at a level now."""
         return level < len(self.groups) and self.groups[level].state not in (SEEKING, OUT)

@@ -66,7 +66,7 @@ class Relaying:
         if not queue:
             self.waiting.pop(origin, None)
             return
-        if up and (not daisy.roster(origin) <= daisy.roster(target) or daisy.parted(origin)):
+        if up and not daisy.is_answered_for(origin):
             return  # answers to what newcomers send would not find them
         while queue and target < len(groups) and groups[target].open:
             if groups[target].has_seen(queue[0]):

@@ -30,7 +30,7 @@ EXAMPLES = {
     "broken-servers-vector": ("loss", "daisy-early-vectors"),
     "broken-overtaking": ("order", "daisy-overtaken-by-an-answer"),
     "broken-deaf": ("loss", "daisy-split-while-it-stood-still"),
-    "broken-outdated": ("gap", "daisy-back-before-it-was-gone"),
+    "broken-premature": ("loss", "daisy-back-below-another-server"),
     "broken-forsaking": ("gap", "daisy-merged-without-the-absent"),
     "broken-unforgiving": ("gap", "daisy-old-wish"),
     "broken-discarding": ("gap", "daisy-started-again"),
