@@ -67,7 +67,7 @@ from .group_layer import (
 from .groups import ArrivalOrder, OwnGroups, StampsInTurn, Unanswered, Unstamped
 from .overlay import Echo, Forgetful, Higher, Lazy, Newest, Printed, Stingy
 from .printed import PrintedRingTickets, PrintedTickets
-from .returning import Conflating, Departing, Homing, Nostalgic, Premature, ShortSighted
+from .returning import Conflating, Departing, Homing, Nostalgic, Oblivious, Premature, ShortSighted
 from .rst import PrintedRST
 from .timestamp import (
     FifoOnly,
@@ -177,6 +177,7 @@ BROKEN: dict[str, type[Protocol]] = {
         Bequeathing,
         Undiscerning,
         Indifferent,
+        Oblivious,
     )
 }
 

@@ -151,7 +151,7 @@ class Absentminded(Daisy):
         before = self.local
         super()._return(now)
         if self.local is not before:
-            self.local.kept.history = {}
+            self.local.kept.history, self.local.admission.seen = {}, ()
 
 
 class _Misguiding(Levels):

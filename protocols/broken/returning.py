@@ -94,3 +94,17 @@ class Premature(Daisy):
     @override
     def is_answered_for(self, level: int) -> bool:
         return self.roster(level) <= self.roster(level + 1)
+
+
+class Oblivious(Daisy):
+    """Comes back without what it knows to be over.
+
+    Broken rule: its group may have been started again, by it or by others who know nothing of that, and
+    somebody who left earlier may bring that along: too late for those who have delivered what follows.
+    """
+
+    name: ClassVar[str] = "broken-oblivious"
+
+    @override
+    def remember(self, former: Group) -> None:
+        self.local.kept.history = self.recent(former)

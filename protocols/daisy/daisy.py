@@ -386,7 +386,7 @@ class Daisy(Hierarchy):
             former, me = self.local, self.local.me
             self.groups = [self._group(0, me._replace(backing=me.backing + 1), now=now)]
             if self.local.number == former.number:
-                self.local.kept.history = self.recent(former)
+                self.remember(former)
 
     def _hand_up(self, cast: Cast) -> Effects:
         """Deliver to the application what is for this process and has not been here before."""

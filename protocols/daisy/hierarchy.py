@@ -339,6 +339,12 @@ class Hierarchy(Protocol):
         """What others may lack of what this process delivered before it left, in causal order."""
         return {cast.id: cast for cast in former.kept.all()}
 
+    def remember(self, former: Group) -> None:
+        """Bring along what others may lack, and that all else is over which this process delivered."""
+        self.local.kept.history = self.recent(former)
+        if former.casting is not None and former.casting.all_get_all:
+            self.local.admission.seen = former.kept.names()
+
     def look_around(self, level: int, now: int) -> None:
         """As server, tell a group who is in the group above, and who is away from other groups.
 

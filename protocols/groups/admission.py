@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..base import Count, Effects, Send
+from ..wire import MessageId
 from .agreed import Reshape
 from .flush import INSTALL
 from .messages import INSIDE, MOVED, OUTSIDE, RETURNED, Expelled, Join, Leave
@@ -35,6 +36,7 @@ class Admission:
         self.moved = False  # whether it comes from another group
         self.returns = False  # whether it was a member of one that others left for this one
         self.brought: tuple[Member, ...] = ()  # who was absent there
+        self.seen: tuple[MessageId, ...] = ()  # what it had delivered here when it left
         self.asking_since: int | None = None
         self.seekers: dict[int, int] = {}  # who seeks the group as well, and when that was heard
         self.turn = 0
@@ -98,6 +100,7 @@ class Admission:
         view = View(id, (group.me,), self.others, weak=True)
         group.succession.agreed = view.roster  # from the beginning; nobody was admitted since
         group.kept.first = {}
+        group.kept.see(self.seen)
         yield from group.change.enter(view, now)
         yield from group.begin(group.kept.all(), (), now)
 

@@ -339,7 +339,8 @@ class Group:
         archive = self.kept.archive.values() if joins or self.brings_somebody() else ()
         casts = (*archive, *self.history.values())
         if self.casting is None or self.view is None:
-            return Flushed(ViewId(), tuple(map(Label.of, casts)), absent=self.admission.brought)
+            seen, brought = self.admission.seen, self.admission.brought
+            return Flushed(ViewId(), tuple(map(Label.of, casts)), seen=seen, absent=brought)
         if not self.seeking:
             return self.casting.flushed(casts)._replace(member=(self.me,))
         above = (*self.above.kept(),)
@@ -359,7 +360,7 @@ class Group:
         assert self.view is not None
         self.detector.enter(self.view, now)
         self.admission.moved = self.admission.returns = False
-        self.admission.brought = ()
+        self.admission.brought = self.admission.seen = ()
         self.casting = self.way(self.view, self.me.process, casts, self.kept)
         fresh = self.casting.take_over(casts, seen)
         yield from self.reporting.report(now)
@@ -368,7 +369,7 @@ class Group:
 
     def give_up_view(self) -> None:
         """Seek a group as one that was in none of its views."""
-        self.view = self.casting = None
+        self.view, self.casting, self.admission.seen = None, None, ()
         self.succession, self.change = Succession(self), ViewChange(self, None)
         self.me = self.me._replace(backing=self.me.backing + 1)
 

@@ -201,7 +201,8 @@ class ViewChange:
         closed = group.casting.closed(labels, self.find)
         union = tuple(label.without(not_for[label.id], self.body(label)) for label in closed)
         seen = group.kept.seen.copy()
-        told = (s.seen for s in states if s.view == view.id or group.casting.all_seen_counts)
+        late = () if group.casting.all_seen_counts else (view.id, NO_VIEW)
+        told = (s.seen for s in states if not late or s.view in late)
         for name in (*(label.id for label in union), *chain(*told)):
             seen[stream_of(name)] = max(seen.get(stream_of(name), -1), name.seq)
         reshape = None if union or stay != view.members else self.reshape

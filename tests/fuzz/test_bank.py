@@ -50,7 +50,7 @@ EXAMPLES = {
     "broken-careless": ("gap", "daisy-kept-for-one-that-is-back-above"),
     "broken-nameless": ("gap", "daisy-answered-by-way-of-another"),
     "broken-claiming": ("loss", "daisy-claimed-by-two"),
-    "broken-short-sighted": ("order", "daisy-back-among-those-who-were-cut-off"),
+    "broken-short-sighted": ("gap", "daisy-back-among-those-who-were-cut-off"),
     "broken-welcoming": ("gap", "daisy-returns-to-a-new-server-after-a-while"),
     "broken-literal": ("loss", "daisy-inside-another-view-after-a-while"),
     "broken-homing": ("order", "daisy-back-by-a-shorter-way"),
@@ -71,6 +71,7 @@ EXAMPLES = {
     "broken-undiscerning": ("order", "daisy-new-below-and-not-above"),
     "broken-indifferent": ("order", "daisy-brought-from-above-for-others"),
     "broken-recanting": ("loss", "daisy-answered-another"),
+    "broken-oblivious": ("order", "daisy-kept-until-it-was-over"),
     "broken-departing": ("loss", "daisy-left-before-the-others-were-back"),
 }
 
