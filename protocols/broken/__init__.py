@@ -28,7 +28,6 @@ from .cluster import TooLate, Unsorted
 from .daisy import (
     Absentminded,
     Careless,
-    Claiming,
     Copied,
     Deposed,
     EmptyHanded,
@@ -156,7 +155,6 @@ BROKEN: dict[str, type[Protocol]] = {
         Prompt,
         Careless,
         Nameless,
-        Claiming,
         ShortSighted,
         Conflating,
         Welcoming,

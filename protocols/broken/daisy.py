@@ -5,7 +5,7 @@ has a small experiment for each.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from typing_extensions import override
@@ -344,34 +344,15 @@ class Careless(Daisy):
         return frozenset()
 
 
-class _Nameless(AboveLocal):
-    @override
-    def senders(self, casts: Iterable[Cast]) -> Iterator[Member]:
-        return iter(())
-
-
 class Nameless(Daisy):
-    """Brings messages along from a view of servers that does not prevail, and says not whose they are.
+    """Tells its group nothing of those who are known above, and maybe not to all there.
 
-    Broken rule: who sent them may not be known in the view that does, and is owed the answers.
+    Broken rule: whoever serves the group next may find a view of servers that has not heard of them,
+    and the group may have what they sent. They are owed the answers.
     """
 
     name: ClassVar[str] = "broken-nameless"
-    above_local: ClassVar[type[AboveLocal]] = _Nameless
 
-
-class _Claiming(AboveLocal):
     @override
-    def is_stranger(self, process: int) -> bool:
-        return True
-
-
-class Claiming(Daisy):
-    """Answers for those who sent what somebody brings along, although others at a higher level do.
-
-    Broken rule: only where all levels are known can it be told that nobody answers for a process. Else
-    what is for it goes astray.
-    """
-
-    name: ClassVar[str] = "broken-claiming"
-    above_local: ClassVar[type[AboveLocal]] = _Claiming
+    def note_little_known(self, level: int) -> None:
+        """Nothing."""

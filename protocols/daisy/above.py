@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
@@ -130,11 +130,6 @@ class AboveLocal(AboveServers):
         )
 
     @override
-    def is_stranger(self, process: int) -> bool:
-        daisy, levels = self.daisy, range(len(self.daisy.path))
-        return all(daisy.is_member(k) and process not in daisy.roster(k) for k in levels)
-
-    @override
     def needs_this_process(self) -> bool:
         """Whether a group above would lose messages if this process left: nobody else is there."""
         for above in self.daisy.groups[1:]:
@@ -144,8 +139,3 @@ class AboveLocal(AboveServers):
             if last or above.frozen or above.casting is None or not above.casting.complete():
                 return True
         return False
-
-    @override
-    def senders(self, casts: Iterable[Cast]) -> Iterator[Member]:
-        for process in sorted({cast.source for cast in casts}):
-            yield Member(process, 0, alone := frozenset({process}), process, alone)

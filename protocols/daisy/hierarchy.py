@@ -187,6 +187,8 @@ class Hierarchy(Protocol):
     def _renew(self, level: int, id: ViewId) -> None:
         """After a view change, queue all that may have to be relayed."""
         self.noted[level] = id
+        if level:
+            self.note_little_known(level - 1)
         for lower in (level - 1, level):
             if lower >= 0 and lower + 1 < len(self.groups):
                 below, above = self.groups[lower], self.groups[lower + 1]
@@ -207,15 +209,18 @@ class Hierarchy(Protocol):
                 for above in self.groups[level + 1 :]:
                     yield from self._farewell(above, left, now)
                 self.cut(level + 1)
-                group.given = {}
+                group.given, group.vouched = {}, frozenset()
                 return
             if not serves or level + 1 == len(self.path) or view is None:
                 continue
             backing, missing = view.id.number << BACKING_BITS, group.missing()
             settled = missing == view.away
             self._forget_departed(level, now)
-            roster = self._answers_for(level, now, settled) - self.parted(level)
-            away = missing.union(group.given)
+            if last:
+                group.vouch(group.reporting.little_known, now)
+            vouched = self.vouches_for(level, now)
+            roster = (self._answers_for(level, now, settled) | vouched) - self.parted(level)
+            away = missing.union(group.given, vouched)
             below = roster, group.number, away & roster
             if not last:
                 above = self.groups[level + 1]
@@ -250,7 +255,9 @@ class Hierarchy(Protocol):
         """
         above = self.groups[level + 1]
         known = above.view is not None and above.me in above.view.members
-        return known and self.roster(level) <= above.me.roster
+        if not known or not self.roster(level) <= above.me.roster:
+            return False
+        return self.groups[level].vouched <= self.roster(level + 1)
 
     def is_member(self, level: int) -> bool:
         """Whether this process is a member at a level now."""
@@ -291,6 +298,22 @@ class Hierarchy(Protocol):
             for p, given in group.given.items()
             if p in (member.roster if member.of == given.group else here) and view >= given.view
         )
+
+    def vouches_for(self, level: int, now: int) -> frozenset[int]:
+        """Who was known in the group above to others, from whom a group of this process knows it.
+
+        The view there may be one that has not heard of them; they are owed answers to what they sent.
+        """
+        group = self.groups[level]
+        if group.vouched and level + 1 < len(self.groups):
+            view = self.groups[level + 1].view
+            members = () if view is None else (m for m in view.members if m.process != self.me)
+            absent = () if view is None else view.absent
+            here = (m.roster - m.away for m in members)  # not for whom they vouch
+            group.vouched = group.vouched.difference(*here, *(m.roster for m in absent))
+        if now - group.vouched_at > 3 * group.timing.grace:
+            group.vouched = frozenset()
+        return group.vouched - self.roster(level)
 
     def _farewell(self, group: Group, left: frozenset[int], now: int) -> Effects:
         peers = () if group.view is None else group.view.processes
@@ -355,6 +378,13 @@ class Hierarchy(Protocol):
             outside = view.away.union(above.detector.outside_since, self.coming_back(level))
             group.reporting.learn_above(view.processes, now)
             group.detector.learn_outside(outside - self.roster(level), now)
+            self.note_little_known(level)
+
+    def note_little_known(self, level: int) -> None:
+        """As server, note for a group who is known in the one above, and maybe not to all there."""
+        known = self.groups[level + 1].succession.known_to_all()
+        rest = self.roster(level + 1) - known - self.roster(level)
+        self.groups[level].reporting.note_little_known(rest)
 
     def coming_back(self, level: int) -> frozenset[int]:
         """Who was away from other groups, and is not known to be back, or to whom something waits."""

@@ -80,6 +80,8 @@ class Relaying:
             if up or cast.is_for(daisy.roster(target)):
                 yield Count("relays")
                 yield from daisy.translate(target, groups[target].cast(cast, now), now)
+                if not up:
+                    yield from groups[target].reporting.tell_little_known(now)
 
     def must_wait(self, level: int, cast: Cast, now: int) -> bool:
         """Whether others should relay a message that once came from above and is not known there.

@@ -40,10 +40,6 @@ class Above:
         """Whether it is known now for whom somebody above answers."""
         return True
 
-    def is_stranger(self, process: int) -> bool:
-        """Whether nobody answers for a process, at any level."""
-        return True
-
     def is_done(self, name: MessageId) -> bool:
         """Whether a message was above, and nobody needs it there any more."""
         return False
@@ -70,8 +66,4 @@ class Above:
 
     def kept(self) -> Iterable[Cast]:
         """What this process keeps above, and not in this group."""
-        return ()
-
-    def senders(self, casts: Iterable[Cast]) -> Iterable[Member]:
-        """Who sent some messages from above, and is owed the answers, wherever it is."""
         return ()

@@ -177,6 +177,7 @@ class Flushed(NamedTuple):
     absent: tuple[Member, ...] = ()
     member: tuple[Member, ...] = ()  # or nobody
     above: tuple[MessageId, ...] = ()  # of the labels, what is kept in a group above
+    little_known: tuple[int, ...] = ()  # who is known above, and maybe not to all there
 
     def encode(self) -> bytes:
         """The view, the messages, the counts, what is held and was seen, the absent, the member."""
@@ -190,6 +191,7 @@ class Flushed(NamedTuple):
         writer.members(self.absent)
         writer.members(self.member)
         writer.names(self.above)
+        writer.list(self.little_known)
         return writer.bytes()
 
     @classmethod
@@ -199,11 +201,12 @@ class Flushed(NamedTuple):
         view, labels = ViewId(reader.word(), reader.word()), reader.labels()
         firm, places, held, seen = reader.list(), reader.list(), reader.labels(), reader.names()
         absent, member, above = reader.members(), reader.members(), reader.names()
+        little_known = reader.list()
         reader.end()
         if len(places) != 2 * len(held) or any(m >= len(firm) for m in places[::2]):
             raise WireError("messages that are held, and not whose they are")
         casts = tuple(map(HeldCast, places[::2], places[1::2], held))
-        return cls(view, labels, firm, casts, seen, absent, member, above)
+        return cls(view, labels, firm, casts, seen, absent, member, above, little_known)
 
 
 @dataclass

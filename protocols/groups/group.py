@@ -71,6 +71,8 @@ class Group:
         self.change = ViewChange(self, view)
         self.leaving = False  # whether the application wants to leave
         self.given: dict[int, Given] = {}  # the processes that this one has split off
+        self.vouched: frozenset[int] = frozenset()  # who was known above where members come from,
+        self.vouched_at = now  # and since when this process, as server, answers for them there
         self.silent_since = self.ticked_at = 0
 
     # what the layer above sees
@@ -338,22 +340,30 @@ class Group:
         """What the next view needs of this process; all it keeps, if somebody joins."""
         archive = self.kept.archive.values() if joins or self.brings_somebody() else ()
         casts = (*archive, *self.history.values())
+        little_known = tuple(sorted(self.reporting.little_known))
         if self.casting is None or self.view is None:
             seen, brought = self.admission.seen, self.admission.brought
             return Flushed(ViewId(), tuple(map(Label.of, casts)), seen=seen, absent=brought)
         if not self.seeking:
-            return self.casting.flushed(casts)._replace(member=(self.me,))
+            flushed = self.casting.flushed(casts)
+            return flushed._replace(member=(self.me,), little_known=little_known)
         above = (*self.above.kept(),)
         flushed = self.casting.flushed((*casts, *above))
-        others = (*self.view.members, *self.view.absent, *self.above.senders(above))
         known = self.succession.known_to_all()
+        others = (*self.view.members, *self.view.absent)
         rest = (m._replace(roster=m.roster - known) for m in others)
         names = tuple(cast.id for cast in above)
-        return flushed._replace(absent=tuple(m for m in rest if m.roster), above=names)
+        absent = tuple(m for m in rest if m.roster)
+        return flushed._replace(absent=absent, above=names, little_known=little_known)
 
     def brings_somebody(self) -> bool:
         """Whether this process joins, or answers for others than the view knows of."""
         return self.seeking or not (self.view is None or self.me.roster <= self.view.roster)
+
+    def vouch(self, processes: frozenset[int], now: int) -> None:
+        """As server, answer above for those who were known there, for as long as nobody else does."""
+        if processes - self.vouched:
+            self.vouched, self.vouched_at = self.vouched | processes, now
 
     def begin(self, casts: Sequence[Cast], seen: Iterable[MessageId], now: int) -> Effects:
         """Begin a view: deliver what was carried over, then go on."""

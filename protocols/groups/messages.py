@@ -5,11 +5,12 @@ Integers are unsigned, big-endian and of four bytes; the group's number is in th
     Cast      view (2), size of the view, bit 1 "not to newcomers" and bit 0 "to all", logical time,
               vector, if bit 1 is set the number of newcomers and who they are, destinations: a message
               of the application, with its own name, broadcast in a view
-    Report    view (2), promised number, size of the view m, bit 1 "what all have" and bit 0 "from the
-              leader", the number of slots, delivered (m), released (one for each slot), if bit 1 is
-              set how much all have delivered (m), the number of the members of the group above,
-              they, and who is away from other groups; the heartbeat, acknowledgement and stability
-              report
+    Report    view (2), promised number, size of the view m, bit 2 "little known", bit 1 "what all
+              have" and bit 0 "from the leader", the number of slots, delivered (m), released (one for
+              each slot), if bit 1 is set how much all have delivered (m), the number of the members
+              of the group above, they, if bit 2 is set the number of those who may not be known to
+              all there, they, and who is away from other groups; the heartbeat, acknowledgement and
+              stability report
     Join      backing (2), on whose behalf, how (from outside, inside, another group, another view),
               the number of those in the roster who are away, they, the roster
     Leave     backing (2), whether it takes part no longer, the processes of its roster that leave with
@@ -48,6 +49,13 @@ def _processes(words: Iterable[int], processes: int) -> tuple[int, ...]:
     if any(p >= processes for p in ids) or len(set(ids)) != len(ids):
         raise WireError(f"{ids[:5]}… are not different ones of {processes} processes")
     return ids
+
+
+def _counted(words: list[int]) -> tuple[list[int], list[int]]:
+    """A list after its length, and what follows it."""
+    if not words or len(words) < 1 + words[0]:
+        raise WireError(f"{len(words)} integers, and a list that is longer")
+    return words[1 : 1 + words[0]], words[1 + words[0] :]
 
 
 def ordered(words: Iterable[int], processes: int) -> tuple[int, ...]:
@@ -162,31 +170,37 @@ class Report(GroupMessage):
     everywhere: tuple[int, ...] | None = None
     above: tuple[int, ...] = ()
     outside: frozenset[int] = frozenset()
+    little_known: frozenset[int] = frozenset()
 
     kind: ClassVar[int] = 2
 
     @override
     def words(self) -> tuple[int, ...]:
-        size = len(self.delivered) << 2 | (self.everywhere is not None) << 1 | self.leads
+        known, everywhere = bool(self.little_known), self.everywhere is not None
+        size = len(self.delivered) << 3 | known << 2 | everywhere << 1 | self.leads
         vectors = (*self.delivered, *self.released, *(self.everywhere or ()))
-        around = (len(self.above), *self.above, *sorted(self.outside))
+        fresh = (len(self.little_known), *sorted(self.little_known)) if known else ()
+        around = (len(self.above), *self.above, *fresh, *sorted(self.outside))
         return (*self.view, self.promised, size, len(self.released), *vectors, *around)
 
     @property
     @override
     def control_size(self) -> int:
         vectors = len(self.delivered) + len(self.released) + len(self.everywhere or ())
-        return 4 * (6 + vectors + len(self.above) + len(self.outside))
+        fresh = len(self.little_known) + 1 if self.little_known else 0
+        return 4 * (6 + vectors + len(self.above) + fresh + len(self.outside))
 
     @classmethod
     @override
     def decode_control(cls, control: bytes, processes: int) -> dict[str, Any]:
         number, coordinator, promised, flags, released, *rest = words_of(control, 6)
-        size = flags >> 2
+        size = flags >> 3
         end = size + released
         last = end + (size if flags & 2 else 0)
-        if len(rest) < last + 1 or len(rest) < last + 1 + rest[last]:
-            raise WireError(f"{len(rest)} integers for the vectors of {size} members")
+        above, outside = _counted(rest[last:])
+        little_known, outside = _counted(outside) if flags & 4 else ([], outside)
+        if bool(flags & 4) != bool(little_known):
+            raise WireError("processes are announced that are little known, and there are none")
         return {
             "view": ViewId(number, coordinator),
             "promised": promised,
@@ -194,8 +208,9 @@ class Report(GroupMessage):
             "released": tuple(rest[size:end]),
             "leads": bool(flags & 1),
             "everywhere": tuple(rest[end:last]) if flags & 2 else None,
-            "above": _processes(rest[last + 1 : last + 1 + rest[last]], processes),
-            "outside": frozenset(ordered(rest[last + 1 + rest[last] :], processes)),
+            "above": _processes(above, processes),
+            "outside": frozenset(ordered(outside, processes)),
+            "little_known": frozenset(ordered(little_known, processes)),
         }
 
 

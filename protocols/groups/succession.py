@@ -7,7 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..wire import MessageId
-from .agreed import Flushed, Label
+from .agreed import Flushed, Label, Proposal
 from .messages import INSIDE, MOVED, NO_VIEW, OUTSIDE, RETURNED, Leave
 from .view import Member, View, ViewId
 
@@ -163,12 +163,9 @@ class Succession:
         """Who was admitted to a view that does not prevail, if others who come from it say so.
 
         It is owed what may be sent here in answer to its messages, which they bring along, even if it
-        is not back yet; unless somebody above answers for it, to whom that goes. So is one that was
-        admitted elsewhere, whose messages they bring, if it is known nowhere.
+        is not back yet; unless somebody above answers for it, to whom that goes.
         """
         for member in chain(*(state.absent for state in states if state.view != NO_VIEW)):
-            if member.away and not all(map(self.group.above.is_stranger, member.roster)):
-                continue
             unknown = member.roster - self.view.roster
             known = {p for p in unknown if self.group.above.answers_for(p)} | self.split_off
             if unknown - known:
@@ -312,9 +309,15 @@ class Succession:
         wanting = [j for j in wanting if j not in self.view.members]
         return [j for j in wanting if not any(other.replaces(j) for other in wanting)]
 
-    def recall(self, joiners: Mapping[int, Joiner]) -> None:
-        """Remember who was asked to take part in a view; meanwhile some may have stood still."""
-        self.joiners = {**joiners, **self.joiners}
+    def recall(self, proposal: Proposal, now: int) -> None:
+        """Remember who was asked to take part in a view; meanwhile some may have stood still.
+
+        And who was known above where they come from, unless this process knows that itself.
+        """
+        self.joiners = {**proposal.joiners, **self.joiners}
+        knows, view = self.group.above.can_tell(), self.view.id
+        told = (s.little_known for s in proposal.states.values() if not knows or s.view != view)
+        self.group.vouch(frozenset(chain(*told)), now)
 
     def _forget_wishes(self, now: int) -> None:
         """Forget who has not asked again for a while: it does not wait for an answer any more."""

@@ -130,7 +130,7 @@ class ViewChange:
         group, proposal = self.group, self.proposal
         if proposal is None or proposal.waiting():
             return
-        group.succession.recall(proposal.joiners)
+        group.succession.recall(proposal, now)
         states = proposal.states
         newest = group.succession.newest(states)
         if newest > self.view.id:  # others are in a newer view, and will say so

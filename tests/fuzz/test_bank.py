@@ -51,6 +51,8 @@ EXAMPLES = {
     "broken-nameless": ("gap", "daisy-answered-by-way-of-another"),
     "broken-claiming": ("loss", "daisy-claimed-by-two"),
     "broken-short-sighted": ("gap", "daisy-back-among-those-who-were-cut-off"),
+    "broken-nameless": ("loss", "daisy-heard-of-below"),
+    "broken-short-sighted": ("order", "daisy-back-among-those-who-were-cut-off"),
     "broken-welcoming": ("gap", "daisy-returns-to-a-new-server-after-a-while"),
     "broken-literal": ("loss", "daisy-inside-another-view-after-a-while"),
     "broken-homing": ("order", "daisy-back-by-a-shorter-way"),

@@ -76,6 +76,7 @@ def reports(draw: st.DrawFn) -> Report:
         everywhere=draw(st.none() | st.tuples(*[words] * size)),
         above=tuple(draw(some)),
         outside=draw(some),
+        little_known=draw(some),
     )
 
 
