@@ -14,16 +14,7 @@ Each class says in its docstring which rule it breaks. There are four kinds:
 """
 
 from ..base import Protocol
-from .answering import (
-    Confusing,
-    Indifferent,
-    Lenient,
-    Relying,
-    Remiss,
-    Resigning,
-    Stale,
-    Undiscerning,
-)
+from .answering import Confusing, Indifferent, Lenient, Relying, Resigning, Undiscerning
 from .cluster import TooLate, Unsorted
 from .daisy import (
     Absentminded,
@@ -59,7 +50,6 @@ from .group_layer import (
     Presuming,
     Reassured,
     Trusting,
-    Unfamiliar,
     Unforgiving,
     Welcoming,
 )
@@ -149,7 +139,6 @@ BROKEN: dict[str, type[Protocol]] = {
         Awaiting,
         Estranged,
         Ignoring,
-        Unfamiliar,
         Guessing,
         Lingering,
         Prompt,
@@ -161,12 +150,10 @@ BROKEN: dict[str, type[Protocol]] = {
         Literal,
         Homing,
         Nostalgic,
-        Remiss,
         Abdicating,
         Assuming,
         Resigning,
         Confusing,
-        Stale,
         Lenient,
         Sweeping,
         Unaware,

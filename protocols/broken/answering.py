@@ -1,6 +1,6 @@
 """Daisies that make a mistake about who answers for whom, and what follows from that."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import ClassVar
 
 from typing_extensions import override
@@ -24,19 +24,6 @@ class Relying(Daisy):
     @override
     def _served(self, member: Member, group: Group) -> frozenset[int]:
         return member.roster
-
-
-class Remiss(Daisy):
-    """Relays down, after a view change, only what is not stable above.
-
-    Broken rule: what is kept there for one that was away precedes that, and it may be back below.
-    """
-
-    name: ClassVar[str] = "broken-remiss"
-
-    @override
-    def due_below(self, above: Group) -> Iterable[Cast]:
-        return above.history.values()
 
 
 class Resigning(Daisy):
@@ -69,23 +56,6 @@ class Confusing(Daisy):
         if last is not None:
             given.update(dict.fromkeys(given, last))
         return super()._answers_for(level, now, settled)
-
-
-class _Stale(AboveLocal):
-    @override
-    def answers_for(self, process: int) -> bool:
-        return len(self.daisy.groups) > 1 and process in self.daisy.roster(1)
-
-
-class Stale(Daisy):
-    """Takes its own word of some time ago in the group above for the answer of somebody else.
-
-    Broken rule: nobody answers for a process that has left, also if the view above is older than that,
-    and has it. If it is back in a view that does not prevail, it is owed the answers.
-    """
-
-    name: ClassVar[str] = "broken-stale"
-    above_local: ClassVar[type[AboveLocal]] = _Stale
 
 
 class _Lenient(AboveServers):

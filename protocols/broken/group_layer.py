@@ -243,24 +243,6 @@ class Estranged(OtherPart):
     other: ClassVar[type] = _Estranged
 
 
-class _Unfamiliar(Admission):
-    @override
-    def was_member(self) -> bool:
-        return self.group.view is not None
-
-
-class Unfamiliar(OtherPart):
-    """Takes one for a newcomer whose group was merged with another while it was away.
-
-    Broken rule: it is owed what was sent to its old group. A part of the other group that has not heard
-    of the merge may admit it, and must ask the group above for that.
-    """
-
-    name: ClassVar[str] = "broken-unfamiliar"
-    part: ClassVar[str] = "admission"
-    other: ClassVar[type] = _Unfamiliar
-
-
 class _Guessing(Succession):
     @override
     def can_tell(self, states: Iterable[Flushed]) -> bool:
