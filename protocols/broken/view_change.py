@@ -109,6 +109,24 @@ class Unaware(OtherPart):
     other: ClassVar[type] = _Unaware
 
 
+class _Mistaking(Succession):
+    @override
+    def anybody_joins(self, target: Iterable[Member]) -> bool:
+        return any(member.process not in self.view.processes for member in target)
+
+
+class Mistaking(OtherPart):
+    """Takes a member that was restarted for what it was before, and not for one that joins.
+
+    Broken rule: it has lost what was kept for those who are away, and must be given that again. The
+    others may crash, and it would be the last one that has it.
+    """
+
+    name: ClassVar[str] = "broken-mistaking"
+    part: ClassVar[str] = "succession"
+    other: ClassVar[type] = _Mistaking
+
+
 class _Sweeping(Succession):
     @override
     def admitted_elsewhere(self, states: Iterable[Flushed]) -> Iterator[Member]:

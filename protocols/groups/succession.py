@@ -90,6 +90,13 @@ class Succession:
         """Whether a process wants to be admitted, and so is no member, or not any more."""
         return process in self.joiners and self.joiners[process].how != INSIDE
 
+    def anybody_joins(self, target: Iterable[Member]) -> bool:
+        """Whether some of these were not in the view, or have lost what they had of it.
+
+        One that was restarted is still in the view as what it was before.
+        """
+        return any(self.is_outside(member.process) for member in target)
+
     def leaders(self, alive: list[Member], now: int) -> list[Member]:
         """Those of these members whom no joiner replaces, if there are any."""
         if self.joiners:

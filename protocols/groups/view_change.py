@@ -107,7 +107,7 @@ class ViewChange:
         if proposal is not None and late and proposal.waiting():
             proposal = None  # some are alive, but have promised another view of that number
         if proposal is None or (proposal.target, proposal.asked) != (target, asked):
-            joins = any(m.process not in self.view.processes for m in target)
+            joins = group.succession.anybody_joins(target)
             joiners = group.succession.joiners.copy()
             proposal = self.proposal = Proposal(self.promised, target, asked, joins, joiners, now)
             grows = 1 if self._weakens(proposal, now) else STRONG

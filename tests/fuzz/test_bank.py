@@ -59,6 +59,7 @@ EXAMPLES = {
     "broken-bequeathing": ("unrepaired", "daisy-all-leave-but-who-joins"),
     "broken-resigning": ("gap", "daisy-split-off-and-not-said"),
     "broken-lenient": ("order", "daisy-away-below-a-server-that-returns"),
+    "broken-mistaking": ("gap", "daisy-restarted-and-last-to-have-it"),
     "broken-sweeping": ("gap", "daisy-known-beside-a-newcomer"),
     "broken-unaware": ("loss", "daisy-left-unheard-and-back"),
     "broken-ignoring": ("loss", "daisy-moved-out-of-reach"),
