@@ -136,12 +136,22 @@ LAYOUTS: dict[type[Message], Layout] = {
     Report: (
         *VIEW,
         Int("promised"),
-        Bits((("members", 2, 30), ("has_everywhere", 1, 1), ("leads", 0, 1))),
+        Bits(
+            (
+                *(("members", 3, 29), ("has_little_known", 2, 1)),
+                *(("has_everywhere", 1, 1), ("leads", 0, 1)),
+            )
+        ),
         Int("slots"),
         Ints("delivered", "members"),
         Ints("released", "slots"),
         When("has_everywhere", (Ints("everywhere", "members"),)),
-        *(Int("above_count"), Ints("above", "above_count"), Ints("outside")),
+        *(Int("above_count"), Ints("above", "above_count")),
+        When(
+            "has_little_known",
+            (Int("little_known_count"), Ints("little_known", "little_known_count")),
+        ),
+        Ints("outside"),
     ),
     Join: (
         *(Int("backing", 8), Int("of"), Int("how"), Int("away_count")),
