@@ -10,7 +10,6 @@ from typing import Any, Self
 import numpy as np
 
 from testbed.protocols import Message, Protocol, Ratio
-from testbed.protocols.wire import HEADER
 
 
 class Meter:
@@ -116,7 +115,7 @@ class Sent:
         self.copies += receivers
         self.messages += fragments * receivers
         self.bytes += size * receivers
-        self.control_bytes += (size - HEADER.size - len(message.payload)) * receivers
+        self.control_bytes += message.control_size * receivers
         self.channel_bytes += message.channel_size * receivers
 
 

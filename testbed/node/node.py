@@ -172,8 +172,6 @@ class Node:
             peers = tuple(effect.peers)
             self.meter.load[self.id] += len(peers)
             self.runtime.unicast(self.id, peers, effect.message)
-        elif isinstance(effect, Count):
-            self.meter.counted[effect.name] += effect.amount
         elif isinstance(effect, Discard):
             self.meter.discarded[effect.reason] += 1
             if self.held:
@@ -189,6 +187,8 @@ class Node:
             self._set_timer(effect)
         elif isinstance(effect, CancelTimer):
             self.runtime.cancel_timer(self, effect.timer)
+        elif isinstance(effect, Count):
+            self.meter.counted[effect.name] += effect.amount
         elif isinstance(effect, Sample):
             self.meter.sample(self.id, effect.values)
         elif isinstance(effect, Note):

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 from testbed.faults import DELIVERY, Actuator, Arrivals, Condition
-from testbed.faults.messages import AS_USUAL
 from testbed.node import Node
 from testbed.node.log import Log
 from testbed.protocols import Message
@@ -101,9 +100,6 @@ class SimulatedFaults(Actuator):
 
         def receive(message: Message, sender: int, now: int) -> None:
             fate = arrivals.next(sender)
-            if fate is AS_USUAL and not self.network.sleeps(node):
-                process.receive(message, sender, now)
-                return
             if fate.kind:
                 process.log.note(now, node, fate.kind, fate.facts)
             for late in fate.delays:

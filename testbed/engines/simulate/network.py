@@ -51,7 +51,6 @@ class SimulatedNetwork(Destination):
         self.receivers: list[Receive] = []  # what each node does with a message
         self.sent = Sent()
         self.inspect: Callable[[Message], None] = _unseen  # is shown what is sent
-        self._frames: dict[int, tuple[int, ...]] = {}  # by the size of a message
         self._trees: dict[int, list[int]] = {}
         self._routes: list[dict[int, Hop]] = [{} for _ in graph]
         self._multicast_routes: dict[tuple[int, tuple[int, ...]], tuple[Hop, ...]] = {}
@@ -132,10 +131,6 @@ class SimulatedNetwork(Destination):
         for happen in self._asleep.pop(node, ()):
             happen()
 
-    def sleeps(self, node: int) -> bool:
-        """Whether a node is paused."""
-        return node in self._asleep
-
     def when_awake(self, node: int, happen: Callable[[], None]) -> None:
         """Have something happen to a node, now unless it sleeps."""
         if node in self._asleep:
@@ -153,9 +148,7 @@ class SimulatedNetwork(Destination):
         """The packets of a message, counted once for each of its receivers."""
         self.inspect(message)
         size = message.size
-        sizes = self._frames.get(size)
-        if sizes is None:
-            sizes = self._frames[size] = frames(size, self.mtu, self.framing)
+        sizes = frames(size, self.mtu, self.framing)
         self.sent.add(receivers, len(sizes), size, message)
         return [
             Packet(message, sender, size, index, len(sizes), self.sent.copies)
