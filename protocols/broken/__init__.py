@@ -14,20 +14,15 @@ Each class says in its docstring which rule it breaks. There are four kinds:
 """
 
 from ..base import Protocol
-from .answering import Confusing, Indifferent, Lenient, Relying, Resigning, Undiscerning
+from .answering import Confusing
 from .cluster import TooLate, Unsorted
 from .daisy import (
     Absentminded,
-    Careless,
     Copied,
-    Deposed,
-    EmptyHanded,
     Halting,
     Ignoring,
-    Lavish,
     Lingering,
     Misguiding,
-    Nameless,
     Overtaking,
     Prompt,
     Reentrant,
@@ -36,27 +31,19 @@ from .daisy import (
     Stubborn,
     Undecided,
 )
+from .epochs import Dismissive, Homebound, Hospitable, Mute, Obedient
 from .group_layer import (
     Awaiting,
     Deaf,
     Discarding,
-    Dismissive,
-    Estranged,
-    Generous,
-    Guessing,
-    Hospitable,
     Idle,
-    Literal,
-    Presuming,
     Reassured,
     Trusting,
-    Unforgiving,
-    Welcoming,
 )
 from .groups import ArrivalOrder, OwnGroups, StampsInTurn, Unanswered, Unstamped
 from .overlay import Echo, Forgetful, Higher, Lazy, Newest, Printed, Stingy
 from .printed import PrintedRingTickets, PrintedTickets
-from .returning import Conflating, Departing, Homing, Nostalgic, Oblivious, Premature, ShortSighted
+from .returning import Departing, Homing, Nostalgic, ShortSighted
 from .rst import PrintedRST
 from .timestamp import (
     FifoOnly,
@@ -71,15 +58,11 @@ from .timestamp import (
     Uncounted,
 )
 from .view_change import (
-    Abdicating,
-    Assuming,
     Bequeathing,
     Eager,
-    Forsaking,
     Mistaking,
+    Persistent,
     Recanting,
-    Sweeping,
-    Unaware,
 )
 
 BROKEN: dict[str, type[Protocol]] = {
@@ -112,14 +95,16 @@ BROKEN: dict[str, type[Protocol]] = {
         Unsorted,
         Reentrant,
         Hospitable,
+        Homebound,
+        Dismissive,
+        Mute,
+        Obedient,
         Undecided,
         Stubborn,
         Idle,
-        EmptyHanded,
         Releasing,
         Trusting,
         Reassured,
-        Dismissive,
         Absentminded,
         Misguiding,
         Copied,
@@ -127,44 +112,21 @@ BROKEN: dict[str, type[Protocol]] = {
         Overtaking,
         Halting,
         Deaf,
-        Premature,
-        Forsaking,
-        Unforgiving,
         Discarding,
-        Generous,
-        Presuming,
         Eager,
-        Relying,
-        Deposed,
-        Lavish,
         Awaiting,
-        Estranged,
         Ignoring,
-        Guessing,
         Lingering,
         Prompt,
-        Careless,
-        Nameless,
         ShortSighted,
-        Conflating,
-        Welcoming,
-        Literal,
         Homing,
         Nostalgic,
-        Abdicating,
-        Assuming,
-        Resigning,
         Confusing,
-        Lenient,
-        Sweeping,
         Mistaking,
-        Unaware,
         Recanting,
+        Persistent,
         Departing,
         Bequeathing,
-        Undiscerning,
-        Indifferent,
-        Oblivious,
     )
 }
 

@@ -5,14 +5,12 @@ has a small experiment for each.
 """
 
 from collections import deque
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from typing_extensions import override
 
 from ..base import Effects, Place, Send
 from ..daisy import Daisy
-from ..daisy.above import AboveLocal, AboveServers
 from ..daisy.hierarchy import Hierarchy
 from ..daisy.levels import Levels
 from ..daisy.matrices import Matrices
@@ -20,7 +18,6 @@ from ..daisy.relay import Relaying
 from ..daisy.server_group import ByOrigin
 from ..groups.messages import Cast, Join
 from ..groups.view import Member
-from ..wire import MessageId
 
 
 class Reentrant(Daisy):
@@ -71,22 +68,6 @@ class Stubborn(Daisy):
         self.returning = self.local.leaving or self.local.out
         self._return(now)
         yield from ()
-
-
-class _EmptyHanded(AboveLocal):
-    @override
-    def gather(self, processes: frozenset[int], now: int) -> list[Cast] | None:
-        return None if super().gather(processes, now) is None else []
-
-
-class EmptyHanded(Daisy):
-    """Lets members of other groups join without what is on its way to them.
-
-    Broken rule: the group above has sent it to the group that they were in, where nobody is left.
-    """
-
-    name: ClassVar[str] = "broken-empty-handed"
-    above_local: ClassVar[type[AboveLocal]] = _EmptyHanded
 
 
 class Releasing(Daisy):
@@ -151,7 +132,7 @@ class Absentminded(Daisy):
         before = self.local
         super()._return(now)
         if self.local is not before:
-            self.local.kept.history, self.local.admission.seen = {}, ()
+            self.local.kept.history = {}
 
 
 class _Misguiding(Levels):
@@ -242,43 +223,6 @@ class Halting(Daisy):
             self.relaying = _Halting(self)
 
 
-class _Deposed(AboveServers):
-    @override
-    def kept(self) -> Iterator[Cast]:
-        return iter(())
-
-
-class _DeposedBelow(_Deposed, AboveLocal):
-    pass
-
-
-class Deposed(Daisy):
-    """Brings nothing along from above when it returns to a group that has another server.
-
-    Broken rule: it may be the last one that has what was sent above while it was cut off.
-    """
-
-    name: ClassVar[str] = "broken-deposed"
-    above_local: ClassVar[type[AboveLocal]] = _DeposedBelow
-    above_servers: ClassVar[type[AboveServers]] = _Deposed
-
-
-class _Lavish(AboveLocal):
-    @override
-    def is_done(self, name: MessageId) -> bool:
-        return False
-
-
-class Lavish(Daisy):
-    """Gives those who come from another group all that the group has not forgotten.
-
-    Broken rule: what nobody above keeps was sent before they were known there, or they have it.
-    """
-
-    name: ClassVar[str] = "broken-lavish"
-    above_local: ClassVar[type[AboveLocal]] = _Lavish
-
-
 class Ignoring(Daisy):
     """Ignores one that asks for its own place in the group of servers.
 
@@ -317,42 +261,14 @@ class Lingering(Daisy):
 
 
 class Prompt(Daisy):
-    """Lets a group forget what is for one that is just being admitted again above.
+    """Lets a group forget what is for one that is being admitted again above, or just was.
 
     Broken rule: it may be cut off once more before it has that, and then whoever could take the
-    server's place must have it too.
+    server's place must have it too. In a weak view it takes a while until it is relayed.
     """
 
     name: ClassVar[str] = "broken-prompt"
 
     @override
     def coming_back(self, level: int) -> frozenset[int]:
-        return self.waited_for(level, frozenset(self.groups[level].detector.outside_since))
-
-
-class Careless(Daisy):
-    """Lets a group forget what is for one that is back above, before it was relayed there.
-
-    Broken rule: in a weak view that takes a while, and meanwhile the one that is back may come to
-    this group.
-    """
-
-    name: ClassVar[str] = "broken-careless"
-
-    @override
-    def waited_for(self, level: int, processes: frozenset[int]) -> frozenset[int]:
         return frozenset()
-
-
-class Nameless(Daisy):
-    """Tells its group nothing of those who are known above, and maybe not to all there.
-
-    Broken rule: whoever serves the group next may find a view of servers that has not heard of them,
-    and the group may have what they sent. They are owed the answers.
-    """
-
-    name: ClassVar[str] = "broken-nameless"
-
-    @override
-    def note_little_known(self, level: int) -> None:
-        """Nothing."""

@@ -4,20 +4,19 @@ A mistake is made by one part of the layer, which takes the place of the right o
 much meets, as those in ``daisy``.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import ClassVar
 
 from typing_extensions import override
 
 from ..daisy import Daisy
-from ..groups.admission import Admission
 from ..groups.agreed import Flushed
 from ..groups.detector import Detector
 from ..groups.group import Group
-from ..groups.messages import Cast, Expelled, Join, Leave, Report
+from ..groups.messages import Cast, Expelled, Report
 from ..groups.reporting import Reporting
 from ..groups.stability import Stability
-from ..groups.succession import Joiner, Succession
+from ..groups.succession import Succession
 from ..groups.view import Member, View, ViewId
 from ..wire import Message
 
@@ -96,24 +95,6 @@ class Reassured(Daisy):
         return group
 
 
-class _Unforgiving(Succession):
-    @override
-    def is_recent(self, leave: Leave, view: View) -> bool:
-        return True
-
-
-class Unforgiving(OtherPart):
-    """Lets a member go that once wanted to leave, and has come back since.
-
-    Broken rule: a wish counts for the membership that it was said in. Somebody who stood still may
-    pass it on much later, and what is sent then is not kept for the member.
-    """
-
-    name: ClassVar[str] = "broken-unforgiving"
-    part: ClassVar[str] = "succession"
-    other: ClassVar[type] = _Unforgiving
-
-
 class _Discarding(Stability):
     @override
     def all(self) -> list[Cast]:
@@ -129,24 +110,6 @@ class Discarding(OtherPart):
     name: ClassVar[str] = "broken-discarding"
     part: ClassVar[str] = "kept"
     other: ClassVar[type] = _Discarding
-
-
-class _Dismissive(Succession):
-    @override
-    def admitted_elsewhere(self, states: Iterable[Flushed]) -> Iterator[Member]:
-        return iter(())
-
-
-class Dismissive(OtherPart):
-    """Does not care who was admitted to a view that does not prevail.
-
-    Broken rule: others who come from that view may answer what such a process has sent, and it is
-    owed the answers, even if they are back before it.
-    """
-
-    name: ClassVar[str] = "broken-dismissive"
-    part: ClassVar[str] = "succession"
-    other: ClassVar[type] = _Dismissive
 
 
 class _Deaf(Reporting):
@@ -167,46 +130,6 @@ class Deaf(OtherPart):
     other: ClassVar[type] = _Deaf
 
 
-class _Generous(Group):
-    @override
-    def brings_somebody(self) -> bool:
-        return self.seeking
-
-
-class Generous(Daisy):
-    """Gives those who come what was stable before, and is kept for others who are away.
-
-    Broken rule: what was sent before a process was known in a group of servers is not for it, also if
-    it has come to a member's group below and nobody joins the group of servers itself.
-    """
-
-    name: ClassVar[str] = "broken-generous"
-
-    @override
-    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
-        group = super()._group(level, me, view, now)
-        group.__class__ = _Generous
-        return group
-
-
-class _Presuming(Succession):
-    @override
-    def stayed(self, known: frozenset[int], view: View) -> frozenset[int]:
-        return known
-
-
-class Presuming(OtherPart):
-    """Takes one that left and soon came back, to a view that does not prevail, for one that stayed.
-
-    Broken rule: those who come from that view say whom the others may not know. It may be without who
-    has left, to whom answers to its messages are then not sent.
-    """
-
-    name: ClassVar[str] = "broken-presuming"
-    part: ClassVar[str] = "succession"
-    other: ClassVar[type] = _Presuming
-
-
 class _Awaiting(Succession):
     @override
     def newest(self, states: Mapping[int, Flushed]) -> ViewId:
@@ -222,100 +145,3 @@ class Awaiting(OtherPart):
     name: ClassVar[str] = "broken-awaiting"
     part: ClassVar[str] = "succession"
     other: ClassVar[type] = _Awaiting
-
-
-class _Estranged(Succession):
-    @override
-    def newcomers(self, target: Sequence[Member]) -> frozenset[int]:
-        self.split_off = frozenset()
-        return super().newcomers(target)
-
-
-class Estranged(OtherPart):
-    """Takes one for a newcomer that was split off while it was away.
-
-    Broken rule: it comes back to the group that it knows, and is owed what that group still keeps. Who
-    split it off may have crashed, and nobody else have it.
-    """
-
-    name: ClassVar[str] = "broken-estranged"
-    part: ClassVar[str] = "succession"
-    other: ClassVar[type] = _Estranged
-
-
-class _Guessing(Succession):
-    @override
-    def can_tell(self, states: Iterable[Flushed]) -> bool:
-        return True
-
-
-class Guessing(OtherPart):
-    """Takes those for newcomers who came to a part of the group from another group.
-
-    Broken rule: whether somebody above answers for them is known only to a member there. A server that
-    is not yet admitted there waits.
-    """
-
-    name: ClassVar[str] = "broken-guessing"
-    part: ClassVar[str] = "succession"
-    other: ClassVar[type] = _Guessing
-
-
-class _Welcoming(Succession):
-    @override
-    def may_return(self, joiner: Joiner) -> bool:
-        return True
-
-    @override
-    def can_tell(self, states: Iterable[Flushed]) -> bool:
-        return not self.group.is_server or super().can_tell(states)
-
-
-class Welcoming(OtherPart):
-    """Admits those who return while it takes the server's place.
-
-    Broken rule: they may bring others along, and only the server can tell whether these are new.
-    """
-
-    name: ClassVar[str] = "broken-welcoming"
-    part: ClassVar[str] = "succession"
-    other: ClassVar[type] = _Welcoming
-
-
-class _Literal(Admission):
-    @override
-    def how_it_joins(self, join: Join) -> int:
-        return join.how
-
-
-class Literal(OtherPart):
-    """Takes one for a newcomer that is inside another view of the group, and says so.
-
-    Broken rule: it returns to this one, and is owed what somebody above keeps for it.
-    """
-
-    name: ClassVar[str] = "broken-literal"
-    part: ClassVar[str] = "admission"
-    other: ClassVar[type] = _Literal
-
-
-class _NoNewcomers(Succession):
-    @override
-    def newcomers(self, target: Sequence[Member]) -> frozenset[int]:
-        return frozenset()
-
-
-class Hospitable(OtherPart):
-    """Gives a newcomer all that its group keeps.
-
-    Broken rule: what was cast before a process was known in a group is not for it. What the group
-    above still keeps comes down later, in the wrong order.
-    """
-
-    name: ClassVar[str] = "broken-hospitable"
-    part: ClassVar[str] = "succession"
-    other: ClassVar[type] = _NoNewcomers
-
-    @override
-    def known_above(self, level: int, cast: Cast) -> Cast:
-        return cast

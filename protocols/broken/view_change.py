@@ -1,38 +1,19 @@
 """Daisies with one mistake each in how members agree on a view."""
 
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Collection, Iterable
 from typing import ClassVar
 
 from typing_extensions import override
 
 from ..base import Effects
-from ..groups.agreed import Flushed, Proposal
+from ..daisy import Daisy
+from ..groups.answers import Answers
 from ..groups.flush import Flush
-from ..groups.messages import Cast
+from ..groups.group import Group
 from ..groups.succession import Succession
-from ..groups.view import Member, View
+from ..groups.view import Member, View, ViewId
 from ..groups.view_change import ViewChange
 from .group_layer import OtherPart
-
-
-class _Forsaking(ViewChange):
-    @override
-    def _due(self, proposal: Proposal, now: int) -> list[Cast] | None:
-        states = {process: s._replace(absent=()) for process, s in proposal.states.items()}
-        return super()._due(replace(proposal, states=states), now)
-
-
-class Forsaking(OtherPart):
-    """Merges groups without what is on its way to those who are absent.
-
-    Broken rule: who comes from another group brings along those who were absent there. What is only
-    for them has been sent in the group above, and to nobody of the group that they now belong to.
-    """
-
-    name: ClassVar[str] = "broken-forsaking"
-    part: ClassVar[str] = "change"
-    other: ClassVar[type] = _Forsaking
 
 
 class _Eager(ViewChange):
@@ -53,62 +34,6 @@ class Eager(OtherPart):
     other: ClassVar[type] = _Eager
 
 
-class _Abdicating(ViewChange):
-    @override
-    def reset(self) -> None:
-        super().reset()
-        self.fetching.forget()
-
-
-class Abdicating(OtherPart):
-    """Forgets what it has fetched for a view that it has agreed on and is not in itself.
-
-    Broken rule: the others fetch from it what they lack, and nobody else may have all of that.
-    """
-
-    name: ClassVar[str] = "broken-abdicating"
-    part: ClassVar[str] = "change"
-    other: ClassVar[type] = _Abdicating
-
-
-class _Assuming(Succession):
-    @override
-    def enter(self, view: View) -> None:
-        admitted = not self.agreed
-        super().enter(view)
-        self.agreed = view.roster if admitted else self.agreed
-
-
-class Assuming(OtherPart):
-    """Takes it, when it is admitted to a weak view, that all in that are known to everybody.
-
-    Broken rule: others may be in another view, in which some of these were not admitted. Who comes from
-    the weak view must name them, or they are owed nothing there.
-    """
-
-    name: ClassVar[str] = "broken-assuming"
-    part: ClassVar[str] = "succession"
-    other: ClassVar[type] = _Assuming
-
-
-class _Unaware(Succession):
-    @override
-    def stayed(self, known: frozenset[int], view: View) -> frozenset[int]:
-        return known - self.left()
-
-
-class Unaware(OtherPart):
-    """Takes one that it admits again for one that was never gone, unless it has heard that it left.
-
-    Broken rule: others may have heard of that. Who comes from a view that does not prevail names all
-    that were admitted there again, or they are owed nothing.
-    """
-
-    name: ClassVar[str] = "broken-unaware"
-    part: ClassVar[str] = "succession"
-    other: ClassVar[type] = _Unaware
-
-
 class _Mistaking(Succession):
     @override
     def anybody_joins(self, target: Iterable[Member]) -> bool:
@@ -127,30 +52,11 @@ class Mistaking(OtherPart):
     other: ClassVar[type] = _Mistaking
 
 
-class _Sweeping(Succession):
-    @override
-    def admitted_elsewhere(self, states: Iterable[Flushed]) -> Iterator[Member]:
-        states = [*states]
-        whole = {m.process: m for state in states for m in state.absent}
-        yield from (whole[m.process] for m in super().admitted_elsewhere(states))
-
-
-class Sweeping(OtherPart):
-    """Takes all below a server for newcomers if one of them is new.
-
-    Broken rule: the others were known before, and are owed what was sent meanwhile.
-    """
-
-    name: ClassVar[str] = "broken-sweeping"
-    part: ClassVar[str] = "succession"
-    other: ClassVar[type] = _Sweeping
-
-
 class _Recanting(ViewChange):
     @override
     def on_flush(self, flush: Flush, sender: int, now: int) -> Effects:
         yield from super().on_flush(flush, sender, now)
-        self.answered &= {self.promised}
+        self.answers.given &= {self.promised}
 
 
 class Recanting(OtherPart):
@@ -181,3 +87,25 @@ class Bequeathing(OtherPart):
     name: ClassVar[str] = "broken-bequeathing"
     part: ClassVar[str] = "succession"
     other: ClassVar[type] = _Bequeathing
+
+
+class _Persistent(Answers):
+    @override
+    def is_spent(self, proposal: ViewId) -> bool:
+        return False
+
+
+class Persistent(Daisy):
+    """Answers a proposal once more after it was in another view meanwhile.
+
+    Broken rule: the coordinator may go by the first answer. What was delivered in the other view is
+    then missing from the next one.
+    """
+
+    name: ClassVar[str] = "broken-persistent"
+
+    @override
+    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
+        group = super()._group(level, me, view, now)
+        group.change.answers.__class__ = _Persistent
+        return group

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from ..groups.above import Above
-from ..groups.messages import OUTSIDE, RETURNED, Cast
-from ..groups.view import Member
+from ..groups.messages import Cast
+from ..groups.succession import Joiner
 from ..wire import MessageId
 
 if TYPE_CHECKING:
-    from ..groups.group import Group
     from .hierarchy import Hierarchy
 
 
@@ -24,14 +23,13 @@ class AboveServers(Above):
         self.daisy, self.level = daisy, level
 
     @override
-    def admits(self, joiner: Member, how: int) -> bool:
+    def admits(self, joiner: Joiner) -> bool:
         levels = self.daisy.levels
-        return levels is None or levels.belongs(self.level, joiner, how)
+        return levels is None or levels.belongs(self.level, joiner)
 
     @override
-    def may_be_elsewhere(self) -> bool:
-        s = self.daisy.settings
-        return s.split_above is not None or bool(s.merge_below)
+    def is_top(self) -> bool:
+        return self.level + 1 == len(self.daisy.path)
 
     @override
     def gather(self, processes: frozenset[int], now: int) -> list[Cast] | None:
@@ -45,49 +43,12 @@ class AboveServers(Above):
             return None
         if not above.casting.complete():
             return None
-        unknown = roster - daisy.roster(level + 1) | daisy.parted(level)
-        casts = (cast.without(unknown) for cast in above.kept.all())
-        return [c for c in casts if c.is_for(roster) and above.is_everywhere(c.id)]
-
-    @override
-    def answers_for(self, process: int) -> bool:
-        """By what this process says there now, not by what the view has of it."""
-        above = self._next()
-        if above is None or above.view is None:
-            return False
-        others = (m for m in above.view.members if m.process != self.daisy.me)
-        return process in above.me.roster.union(*(m.roster for m in (*others, *above.view.absent)))
-
-    @override
-    def unheard_of(self) -> frozenset[int]:
-        above = self._next()
-        if above is None or above.view is None:
-            return frozenset()
-        return self.daisy.roster(self.level) - above.view.roster
-
-    @override
-    def may_be_known(self, how: int) -> bool:
-        """Who takes a server's place, too, may answer for some who are known above only."""
-        return how == RETURNED or (how == OUTSIDE and self.level > 0 and self._asks_above())
-
-    @override
-    def can_tell(self) -> bool:
-        return not self._asks_above() or self.daisy.is_member(self.level + 1)
-
-    @override
-    def is_done(self, name: MessageId) -> bool:
-        above = self._next()
-        return above is not None and above.kept.is_done(name)
+        return [c for c in above.kept.all() if c.is_for(roster) and above.is_everywhere(c.id)]
 
     def _asks_above(self) -> bool:
         """Whether the group above can tell who is new; it may not where groups of servers split."""
         last = self.level + 1 == len(self.daisy.path)
         return not last and (self.level == 0 or self.daisy.levels is None)
-
-    def _next(self) -> Group | None:
-        """The group above, if this process is in it and it can tell who is new."""
-        groups = self.daisy.groups[self.level + 1 :]
-        return groups[0] if groups and self._asks_above() else None
 
     @override
     def relayers(self, cast: Cast) -> set[int]:
@@ -114,20 +75,11 @@ class AboveServers(Above):
         daisy, level = self.daisy, self.level
         known, last = daisy.groups[level].kept, 0 if daisy.settings.early else len(daisy.groups)
         for above in range(level + 1, last):
-            new = daisy.roster(level) - daisy.roster(above)  # and not known there yet
-            casts = (cast for cast in daisy.groups[above].kept.all() if not known.find(cast.id))
-            yield from (cast.without(new) for cast in casts)
+            yield from (c for c in daisy.groups[above].kept.all() if not known.find(c.id))
 
 
 class AboveLocal(AboveServers):
     """The groups of one process above its local group."""
-
-    @override
-    def may_keep_for(self, process: int) -> bool:
-        """By what the view has, also of this process: what is kept there is relayed by that."""
-        return len(self.daisy.path) > 1 and (
-            not self.daisy.is_member(1) or process in self.daisy.roster(1)
-        )
 
     @override
     def needs_this_process(self) -> bool:

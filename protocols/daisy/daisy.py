@@ -33,9 +33,10 @@ Limits. Without ``safe``: as above. A process that is cut off from most of its v
 ``grace_ms``, goes on, and crashes before it is back may leave a hole. One that was away for longer
 than ``forget_ms`` lacks what was sent meanwhile; one that leaves is not owed what was in transit. If a
 whole view of servers crashes together with a local group, messages that others had from that group may
-be delivered without their causal past. So may what the last member of a local group sends, if it
-leaves just when another group merges with its own, and comes back; and, where groups are split, what
-a process sends that leaves one and soon comes back to another, before that has what it had delivered
+be delivered without their causal past. So may what follows a message for some processes only, if all
+who have that are cut off for longer than ``grace_ms``; what the last member of a local group sends, if
+it leaves just when another group merges with its own, and comes back; and, where groups are split,
+what a process sends that leaves one and soon comes back to another, before that has what it delivered
 last. Where levels grow, those who were cut off for longer than ``grace_ms`` may lose messages.
 """
 
@@ -221,8 +222,7 @@ class Daisy(Hierarchy):
 
     def _begin(self) -> None:
         """Create the groups that this process is a member of at the beginning; none after a crash."""
-        backing = self.place.incarnation << BACKING_BITS
-        if self.place.incarnation:
+        if backing := self.place.incarnation << BACKING_BITS:
             me = Member(self.me, backing, frozenset({self.me}), self.me)
             self.groups.append(self._group(0, me))
             return
@@ -254,11 +254,8 @@ class Daisy(Hierarchy):
             candidates = sorted(self.levels.rosters[level])
         else:
             known = self._known_members(number)
-            others = tuple(
-                m._replace(backing=0, roster=m.roster - me.roster)
-                for m in known
-                if m.roster - me.roster
-            )
+            rest = (m._replace(backing=0, roster=m.roster - me.roster) for m in known)
+            others = tuple(m for m in rest if m.roster)
             candidates = sorted(frozenset().union(*(m.roster for m in known)))
         way: Way = Casting
         if self.settings.inside == "recipients":
@@ -269,7 +266,9 @@ class Daisy(Hierarchy):
         elif self.settings.early and level == 1:
             way = self.among_servers
         above = self.above_servers(self, level) if level else self.above_local(self, level)
-        group = Group(number, me, self.timing, candidates, way, view, now, others, above)
+        group = Group(
+            number, me, self.timing, candidates, way, view, now, others, above, self.epochs
+        )
         group.admission.hasty = level > 0  # others have had ``grace`` to take their servers' place
         return group
 
@@ -383,16 +382,17 @@ class Daisy(Hierarchy):
             if not self.is_awaited():
                 self.path = self.tree.path(self.me)
                 self.levels = self._levels()
+            self.epochs.come_back()
             former, me = self.local, self.local.me
             self.groups = [self._group(0, me._replace(backing=me.backing + 1), now=now)]
             if self.local.number == former.number:
-                self.remember(former)
+                self.local.kept.history = self.recent(former)
 
     def _hand_up(self, cast: Cast) -> Effects:
         """Deliver to the application what is for this process and has not been here before."""
         self.time = max(self.time, cast.time)
         stream = cast.source, cast.seq >> SEQUENCE_BITS
-        if cast.is_for((self.me,)) and cast.seq > self.seen.get(stream, -1):
+        if self.is_due(cast) and cast.seq > self.seen.get(stream, -1):
             self.seen[stream] = cast.seq
             yield Count("datagrams", self.datagrams)
             self.datagrams = 0

@@ -75,7 +75,7 @@ class EarlyRelaying(Relaying):
         }
         return StampedCast(
             cast.source, cast.seq, cast.payload, cast.sent_at, time=cast.time, dests=cast.dests,
-            newcomers=cast.newcomers, above=self.above, beyond=self.beyond,
+            epochs=cast.epochs, above=self.above, beyond=self.beyond,
             after=tuple(sorted(last.values())),
         )  # fmt: skip
 
@@ -146,7 +146,6 @@ class EarlyRelaying(Relaying):
         """Relay down what does not answer held messages of the local group; the rest waits."""
         while self.daisy.local.open and (cast := next((c for c in queue if self._goes(c)), None)):
             queue.remove(cast)
-            cast = self.daisy.known_above(0, cast)
             if cast.is_for(self.daisy.roster(0)) and not self.daisy.local.has_seen(cast):
                 yield Count("relays")
                 yield from self.daisy.translate(0, self.daisy.local.cast(cast, now), now)

@@ -17,6 +17,8 @@ from typing import Any
 from typing_extensions import override
 
 from ..base import Deliver, Effects, Hold, Place, Protocol, Send
+from ..groups.epochs import Epochs
+from ..groups.epochs import left as left_epoch
 from ..groups.group import Group
 from ..groups.messages import Cast, Join, Leave
 from ..groups.packing import Pack, packed
@@ -41,6 +43,7 @@ class Hierarchy(Protocol):
         super().__init__(place, settings)
         self.path: tuple[int, ...] = ()  # the numbers of all groups above
         self.groups: list[Group] = []
+        self.epochs = Epochs(place.me, place.processes, place.incarnation)
         self.time = 0  # Lamport's clock
         self.outbox: deque[Cast] = deque()
         self.up: list[deque[Cast]] = []  # from this level
@@ -108,6 +111,7 @@ class Hierarchy(Protocol):
                 continue
             cast = effect.message
             assert isinstance(cast, Cast)
+            self.epochs.learn(cast.epochs)
             self.relaying.note(level, cast)
             self.reshaping.note(level, cast)
             if level == 0:
@@ -160,7 +164,8 @@ class Hierarchy(Protocol):
             yield from self.translate(0, local.resume(recorded, now), now)
         while self.outbox and local.open:
             self.time += 1
-            cast = replace(self.outbox.popleft(), time=self.time, group=local.number)
+            cast, known = self.outbox.popleft(), self.epochs.pairs
+            cast = replace(cast, time=self.time, epochs=known, group=local.number)
             yield from self.translate(0, local.cast(self.relaying.stamped(cast), now), now)
         if len(self.groups) == 1:
             return
@@ -169,32 +174,25 @@ class Hierarchy(Protocol):
         for level in reversed(range(len(self.groups) - 1)):
             yield from self.relaying.relay(self.down[level], level + 1, level, now)
 
-    def known_above(self, level: int, cast: Cast) -> Cast:
-        """A message from above, without those in the group below who are not known there yet."""
-        return cast.without(self.roster(level) - self.roster(level + 1) | self.parted(level))
+    def due(self, level: int) -> frozenset[int]:
+        """For whom a group gets messages from above: those below it, and all who are away elsewhere.
 
-    def parted(self, level: int) -> frozenset[int]:
-        """Who has left a group of servers and is back, while the group above has not let it go.
-
-        What is kept for it there was sent before it left, and may be preceded by what is not. So it is
-        a newcomer above, too: it is answered for only when the group above knows that it has left.
+        One of its members may be the next to find those who were away, without any other server. What
+        it has for all would come to them before what was for them only.
         """
-        departed = self.groups[level].succession.departed
-        if not departed or level == 0 or self.local.above.may_be_elsewhere():
-            return frozenset()
-        return departed & self.roster(level)
+        above = self.groups[level + 1]
+        outside = above.places.unknown().union(self.away(level + 1), above.detector.outside_since)
+        return self.roster(level) | outside if outside else self.roster(level)
 
     def _renew(self, level: int, id: ViewId) -> None:
         """After a view change, queue all that may have to be relayed."""
         self.noted[level] = id
-        if level:
-            self.note_little_known(level - 1)
         for lower in (level - 1, level):
             if lower >= 0 and lower + 1 < len(self.groups):
                 below, above = self.groups[lower], self.groups[lower + 1]
-                leaves, roster = partial(self.relaying.leaves, lower), self.roster(lower)
+                leaves, due = partial(self.relaying.leaves, lower), self.due(lower)
                 self.up[lower] = deque(filter(leaves, below.kept.all()))
-                self.down[lower] = deque(c for c in self.due_below(above) if c.is_for(roster))
+                self.down[lower] = deque(c for c in self.due_below(above) if c.is_for(due))
 
     def due_below(self, above: Group) -> Iterable[Cast]:
         """What may have to be relayed down: all that is kept, since those who were away may be back."""
@@ -209,19 +207,14 @@ class Hierarchy(Protocol):
                 for above in self.groups[level + 1 :]:
                     yield from self._farewell(above, left, now)
                 self.cut(level + 1)
-                group.given, group.vouched = {}, frozenset()
+                group.given = {}
                 return
             if not serves or level + 1 == len(self.path) or view is None:
                 continue
             backing, missing = view.id.number << BACKING_BITS, group.missing()
             settled = missing == view.away
-            self._forget_departed(level, now)
-            if last:
-                group.vouch(group.reporting.little_known, now)
-            vouched = self.vouches_for(level, now)
-            roster = (self._answers_for(level, now, settled) | vouched) - self.parted(level)
-            away = missing.union(group.given, vouched)
-            below = roster, group.number, away & roster
+            roster = self._answers_for(level, now, settled)
+            below = roster, group.number, roster & missing.union(group.given)
             if not last:
                 above = self.groups[level + 1]
                 changed = above.me.backing < backing or above.me[2:] != below
@@ -235,29 +228,16 @@ class Hierarchy(Protocol):
                 self.down[level].clear()
                 self.relaying.waiting[level] = now
 
-    def _forget_departed(self, level: int, now: int) -> None:
-        """Forget whom the group above has let go as well, or whom it does not let go for long."""
-        group = self.groups[level]
-        if group.succession.departed and level + 1 < len(self.groups):
-            late = now - group.detector.since >= group.timing.grace
-            known = frozenset() if late else self.roster(level + 1)
-            group.succession.departed &= known
-
     def cut(self, level: int) -> None:
         """Forget the groups from a level on."""
         del self.groups[level:]
         self.noted[level:] = [ViewId()] * len(self.noted[level:])
 
     def is_answered_for(self, level: int) -> bool:
-        """Whether the group above knows that this process answers for all in its group.
-
-        Some may be known there as they were before they left, and be forgotten with that.
-        """
+        """Whether the group above knows that this process answers for all in its group."""
         above = self.groups[level + 1]
         known = above.view is not None and above.me in above.view.members
-        if not known or not self.roster(level) <= above.me.roster:
-            return False
-        return self.groups[level].vouched <= self.roster(level + 1)
+        return known and self.roster(level) <= above.me.roster
 
     def is_member(self, level: int) -> bool:
         """Whether this process is a member at a level now."""
@@ -299,28 +279,16 @@ class Hierarchy(Protocol):
             if p in (member.roster if member.of == given.group else here) and view >= given.view
         )
 
-    def vouches_for(self, level: int, now: int) -> frozenset[int]:
-        """Who was known in the group above to others, from whom a group of this process knows it.
-
-        The view there may be one that has not heard of them; they are owed answers to what they sent.
-        """
-        group = self.groups[level]
-        if group.vouched and level + 1 < len(self.groups):
-            view = self.groups[level + 1].view
-            members = () if view is None else (m for m in view.members if m.process != self.me)
-            absent = () if view is None else view.absent
-            here = (m.roster - m.away for m in members)  # not for whom they vouch
-            group.vouched = group.vouched.difference(*here, *(m.roster for m in absent))
-        if now - group.vouched_at > 3 * group.timing.grace:
-            group.vouched = frozenset()
-        return group.vouched - self.roster(level)
-
     def _farewell(self, group: Group, left: frozenset[int], now: int) -> Effects:
         peers = () if group.view is None else group.view.processes
         peers = tuple(p for p in peers if p != self.me)
         if peers:
             of, backing = group.number, group.me.backing
-            leave = Leave(self.me, 0, group=of, backing=backing, roster=left, gone=True)
+            epoch = self.epochs.of(self.me)
+            epoch = left_epoch(epoch) if left else epoch
+            leave = Leave(
+                self.me, 0, group=of, backing=backing, epoch=epoch, roster=left, gone=True
+            )
             goodbye = Send(peers, leave)
             self.goodbyes[of] = goodbye, now + self.local.timing.grace
             yield goodbye
@@ -354,6 +322,10 @@ class Hierarchy(Protocol):
         view = self.groups[level].view
         return frozenset() if view is None else view.away
 
+    def is_due(self, cast: Cast) -> bool:
+        """Whether a message is for this process, as a member since it came last."""
+        return cast.is_due(self.me, self.epochs.of(self.me))
+
     def is_awaited(self) -> bool:
         """Whether others may lack what this process delivered before it left; absent ones, too."""
         return bool(self.local.kept.all())
@@ -362,12 +334,6 @@ class Hierarchy(Protocol):
         """What others may lack of what this process delivered before it left, in causal order."""
         return {cast.id: cast for cast in former.kept.all()}
 
-    def remember(self, former: Group) -> None:
-        """Bring along what others may lack, and that all else is over which this process delivered."""
-        self.local.kept.history = self.recent(former)
-        if former.casting is not None and former.casting.all_get_all:
-            self.local.admission.seen = former.kept.names()
-
     def look_around(self, level: int, now: int) -> None:
         """As server, tell a group who is in the group above, and who is away from other groups.
 
@@ -375,24 +341,19 @@ class Hierarchy(Protocol):
         """
         if level + 1 < len(self.groups) and (view := self.groups[level + 1].view) is not None:
             group, above = self.groups[level], self.groups[level + 1]
-            outside = view.away.union(above.detector.outside_since, self.coming_back(level))
+            unknown, above_it = above.places.unknown(), above.detector.outside_since
+            outside = view.away.union(unknown, above_it, self.coming_back(level))
             group.reporting.learn_above(view.processes, now)
             group.detector.learn_outside(outside - self.roster(level), now)
-            self.note_little_known(level)
-
-    def note_little_known(self, level: int) -> None:
-        """As server, note for a group who is known in the one above, and maybe not to all there."""
-        known = self.groups[level + 1].succession.known_to_all()
-        rest = self.roster(level + 1) - known - self.roster(level)
-        self.groups[level].reporting.note_little_known(rest)
+            group.places.learn(self.epochs.pairs, unknown)
 
     def coming_back(self, level: int) -> frozenset[int]:
-        """Who was away from other groups, and is not known to be back, or to whom something waits."""
-        before = frozenset(self.groups[level].detector.outside_since)
-        if not before:
-            return before
-        return (before & self.groups[level + 1].missing()) | self.waited_for(level, before)
+        """Who was away from other groups, and may lack what was kept for it.
 
-    def waited_for(self, level: int, processes: frozenset[int]) -> frozenset[int]:
-        """Those of these to whom something is still to be relayed from a level."""
-        return frozenset(p for p in processes for cast in self.up[level] if cast.is_for({p}))
+        That is still to be relayed up, or was carried over above and is not stable since.
+        """
+        before, above = self.groups[level].detector.outside_since, self.groups[level + 1].casting
+        if not before or above is None:
+            return frozenset(before)
+        kept = (*self.up[level], *above.carried())
+        return frozenset(p for p in before for cast in kept if cast.is_for({p}))

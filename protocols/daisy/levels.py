@@ -16,7 +16,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..base import Effects, Send, Transition
-from ..groups.messages import OUTSIDE, RETURNED, Expelled, Join
+from ..groups.messages import OUTSIDE, Expelled, Join
+from ..groups.succession import Joiner
 from ..groups.view import Member, View, ViewId
 from ..wire import Message
 from .path import Path, Steps
@@ -135,15 +136,15 @@ class Levels:
 
     # those who ask the wrong group
 
-    def belongs(self, level: int, joiner: Member, how: int) -> bool:
+    def belongs(self, level: int, asks: Joiner) -> bool:
         """Whether a joiner is to be admitted at a level, as far as this process can say."""
-        home = self._home(level, joiner, how)
-        outside = how in (OUTSIDE, RETURNED)
-        return not outside or (home is not None and home.of == self.daisy.groups[level].number)
+        home = self._home(level, asks)
+        inside = asks.how != OUTSIDE
+        return inside or (home is not None and home.of == self.daisy.groups[level].number)
 
-    def _home(self, level: int, joiner: Member, how: int) -> Member | None:
+    def _home(self, level: int, asks: Joiner) -> Member | None:
         """Who serves the group that a joiner belongs to, and for whom; None if that is not known."""
-        daisy, group = self.daisy, self.daisy.groups[level]
+        daisy, group, joiner = self.daisy, self.daisy.groups[level], asks.member
         own = Member(daisy.me, 0, self.rosters[level], group.number)
         if group.view is None or knows(group.view, joiner):
             return own
@@ -161,7 +162,7 @@ class Levels:
         home = next((m for m in others if m.roster & here(joiner)), own)
         if self.is_known(level, home):
             return home
-        is_new = level == 0 and how == OUTSIDE  # nothing is in transit to it
+        is_new = level == 0 and asks.is_new(daisy.epochs.pairs)  # nothing is in transit to it
         return own if is_new or self._is_unclaimed(level, joiner) else None
 
     def is_known(self, level: int, home: Member) -> bool:
@@ -178,10 +179,10 @@ class Levels:
     def guide(self, level: int, join: Join, sender: int) -> Effects:
         """Tell a joiner that belongs to another group so, or pass it on to who knows."""
         group = self.daisy.groups[level]
-        if join.how not in (OUTSIDE, RETURNED) or not self.daisy.is_member(level):
+        if join.how != OUTSIDE or not self.daisy.is_member(level):
             return
         assert group.view is not None
-        home = self._home(level, join.member, join.how)
+        home = self._home(level, Joiner(join.member, join.how, 0, join.epochs))
         if home is None and sender == join.source and not group.is_server:
             yield Send((group.view.server,), join)
         elif home is not None and home.of != group.number:

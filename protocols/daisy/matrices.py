@@ -46,8 +46,6 @@ class Matrices(Casting):
     above know.
     """
 
-    all_get_all = False
-
     def __init__(
         self,
         view: View,

@@ -50,7 +50,7 @@ class Relaying:
         daisy = self.daisy
         if level + 1 < len(daisy.groups) and self.leaves(level, cast):
             daisy.up[level].append(cast)
-        if level and cast.is_for(daisy.roster(level - 1)):
+        if level and cast.is_for(daisy.due(level - 1)):
             daisy.down[level - 1].append(cast)
 
     def relay(self, queue: deque[Cast], origin: int, target: int, now: int) -> Effects:
@@ -76,12 +76,10 @@ class Relaying:
                 return
             if up and self.must_wait(origin, queue[0], now):
                 return
-            cast = queue.popleft() if up else daisy.known_above(target, queue.popleft())
-            if up or cast.is_for(daisy.roster(target)):
+            cast = queue.popleft()
+            if up or cast.is_for(daisy.due(target)):
                 yield Count("relays")
                 yield from daisy.translate(target, groups[target].cast(cast, now), now)
-                if not up:
-                    yield from groups[target].reporting.tell_little_known(now)
 
     def must_wait(self, level: int, cast: Cast, now: int) -> bool:
         """Whether others should relay a message that once came from above and is not known there.

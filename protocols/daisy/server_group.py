@@ -29,7 +29,6 @@ class ByOrigin(Casting):
     """
 
     all_seen_counts = True
-    all_get_all = False
     own_at_once = False
 
     def __init__(
@@ -52,7 +51,7 @@ class ByOrigin(Casting):
         cast = StampedCast(
             cast.source, cast.seq, cast.payload, cast.sent_at, cast.group, view=self.id,
             time=cast.time, vector=tuple(vector), dests=cast.dests,
-            newcomers=cast.newcomers, after=after_of(cast),
+            epochs=cast.epochs, after=after_of(cast),
         )  # fmt: skip
         self.T[self.me] = number
         self.held[self.me, number] = cast

@@ -53,8 +53,6 @@ class StarCasting(Casting):
     is not weak: if it is alone there, for twice ``grace_ms``. Groups are not split or merged.
     """
 
-    all_get_all = False
-
     def __init__(
         self, view: View, me: int, carried: Sequence[Cast], kept: Stability | None = None
     ) -> None:

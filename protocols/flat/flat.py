@@ -30,6 +30,7 @@ from ..daisy import Daisy
 from ..groups.above import Above
 from ..groups.casting import Way
 from ..groups.detector import Timing
+from ..groups.epochs import Epochs
 from ..groups.group import Group
 from ..groups.messages import Cast
 from ..groups.passed import KINDS, Passed
@@ -89,6 +90,7 @@ class Flat(Protocol):
         self.timing = Timing(*(round(ms * NS_PER_MS) for ms in times_ms))
         self.clock, self.time = place.base, 0  # the last message's number; Lamport's clock
         self.outbox: deque[Cast] = deque()
+        self.epochs = Epochs(place.me, place.processes, place.incarnation)
         self.seen: dict[tuple[int, int], int] = {}  # delivered to the application
         self.handing_up = False  # whether the application is being given a message
         self.returning = False  # whether it joins again once it has left
@@ -101,7 +103,7 @@ class Flat(Protocol):
     def _group(self, me: Member, view: View | None = None, now: int = 0) -> Group:
         others = [member for member in self.first.members if member.process != self.me]
         way, candidates, above = type(self).way, self.first.processes, Waiting(self.outbox)
-        return Group(0, me, self.timing, candidates, way, view, now, others, above)
+        return Group(0, me, self.timing, candidates, way, view, now, others, above, self.epochs)
 
     def prepared(self, cast: Cast) -> Cast | None:
         """The next message of the outbox as it can be broadcast now; None if it has to wait."""
@@ -155,6 +157,7 @@ class Flat(Protocol):
     def _return(self, now: int) -> None:
         if self.returning and self.group.out:
             self.returning = False
+            self.epochs.come_back()
             me = self.group.me
             self.group = self._group(me._replace(backing=me.backing + 1), now=now)
 
@@ -166,7 +169,8 @@ class Flat(Protocol):
                 return
             self.outbox.popleft()
             self.time += 1
-            yield from self._translate(self.group.cast(replace(cast, time=self.time), now))
+            cast = replace(cast, time=self.time, epochs=self.epochs.pairs)
+            yield from self._translate(self.group.cast(cast, now))
 
     def _translate(self, effects: Effects) -> Effects:
         """The group's effects; of what it delivers, what is for this process and new to it."""
@@ -178,9 +182,11 @@ class Flat(Protocol):
                 continue
             cast = effect.message
             assert isinstance(cast, Cast)
+            self.epochs.learn(cast.epochs)
             self.time = max(self.time, cast.time)
             stream = cast.source, cast.seq >> SEQUENCE_BITS
-            if cast.is_for((self.me,)) and cast.seq > self.seen.get(stream, -1):
+            due = cast.is_due(self.me, self.epochs.of(self.me))
+            if due and cast.seq > self.seen.get(stream, -1):
                 self.seen[stream] = cast.seq
                 yield Count("datagrams", self.datagrams)
                 self.datagrams = 0

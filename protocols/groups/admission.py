@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..base import Count, Effects, Send
-from ..wire import MessageId
 from .agreed import Reshape
+from .epochs import left
 from .flush import INSTALL
-from .messages import INSIDE, MOVED, OUTSIDE, RETURNED, Expelled, Join, Leave
+from .messages import INSIDE, MOVED, OUTSIDE, Expelled, Join, Leave
 from .succession import Joiner
 from .view import Member, View, ViewId
 
@@ -34,9 +34,7 @@ class Admission:
         self.others = tuple(others)  # the absent, if this process has to start the group again
         self.hasty = False  # whether a group that it starts again may relay at once
         self.moved = False  # whether it comes from another group
-        self.returns = False  # whether it was a member of one that others left for this one
         self.brought: tuple[Member, ...] = ()  # who was absent there
-        self.seen: tuple[MessageId, ...] = ()  # what it had delivered here when it left
         self.asking_since: int | None = None
         self.seekers: dict[int, int] = {}  # who seeks the group as well, and when that was heard
         self.turn = 0
@@ -61,7 +59,7 @@ class Admission:
         """
         group = self.group
         if group.seeking:
-            how = MOVED if self.moved else RETURNED if self.was_member() else OUTSIDE
+            how = MOVED if self.moved else OUTSIDE
             asked = {*self.contacts, *self._seekers(now), *self._candidate()}
             peers = tuple(sorted(asked - {group.me.process}))
         else:
@@ -69,7 +67,7 @@ class Admission:
         if peers:
             _, backing, roster, of, away = group.me
             fields = {"backing": backing, "of": of, "how": how, "roster": roster, "away": away}
-            yield group.send(peers, Join, **fields)
+            yield group.send(peers, Join, **fields, epochs=group.epochs.only(roster))
 
     def _seekers(self, now: int) -> list[int]:
         return [p for p, heard in self.seekers.items() if now - heard < self.timing.patience]
@@ -98,10 +96,7 @@ class Admission:
         if self.hasty:
             group.change.weak_until = now + 1  # nobody was heard of for long enough already
         view = View(id, (group.me,), self.others, weak=True)
-        group.succession.agreed = view.roster  # from the beginning; nobody was admitted since
-        group.kept.first = {}
-        group.kept.see(self.seen)
-        yield from group.change.enter(view, now)
+        yield from group.change.enter(view, group.epochs.pairs, now)
         yield from group.begin(group.kept.all(), (), now)
 
     def move(self, reshape: Reshape) -> Effects:
@@ -131,16 +126,11 @@ class Admission:
         """Seek the group that the former members have joined; they keep what is owed to this one."""
         if self.group.out:
             return
-        self.returns = self.was_member()
         if not self.group.seeking:
             yield self.group.go("expel")
         self.group.number, self.contacts, self.asking_since = number, (contact,), now
         self.group.give_up_view()
         yield from self.ask(now)
-
-    def was_member(self) -> bool:
-        """Whether it was a member of this group, or of one that others left for this one."""
-        return self.returns or self.group.view is not None
 
     def be_expelled(self, now: int) -> Effects:
         """There is a view without this process: ask to be admitted as a new member."""
@@ -179,8 +169,9 @@ class Admission:
             yield from change.send_again(INSTALL, join.source, now)
         elif not any(m.replaces(join.member) for m in group.view.members):
             how = self.how_it_joins(join)
-            group.succession.joiners[join.source] = Joiner(join.member, how, now)
+            group.succession.joiners[join.source] = Joiner(join.member, how, now, join.epochs)
             group.succession.leavers.pop(join.source, None)
+            group.detector.gone.discard(join.source)
             coordinator = group.succession.leaders(group.detector.alive(now), now)[0].process
             if sender == join.source and coordinator != group.me.process:
                 yield Send((coordinator,), join)
@@ -188,10 +179,10 @@ class Admission:
                 yield group.send((join.source,), Expelled, view=group.view.id)
 
     def how_it_joins(self, join: Join) -> int:
-        """How one joins: who is inside another view of the group returns to this one."""
+        """How one joins: who is inside another view of the group comes from outside of this one."""
         assert self.group.view is not None
         inside = join.how == INSIDE and join.source in self.group.view.processes
-        return join.how if inside or join.how != INSIDE else RETURNED
+        return join.how if inside or join.how != INSIDE else OUTSIDE
 
     def on_leave(self, leave: Leave) -> Effects:
         """Note who wants to be a member no longer, unless it has come back since it said so."""
@@ -202,6 +193,7 @@ class Admission:
             yield group.send((leave.source,), Expelled, view=group.view.id)
         elif group.succession.is_recent(leave, group.view):
             group.succession.leavers[leave.source] = leave
+            group.detector.gone |= group.succession.gone()
 
     def correct(self, sender: int, now: int) -> Effects:
         """Answer a report from an older view."""
@@ -219,12 +211,14 @@ class Admission:
         if group.leaving and not self._is_needed(now):
             _, backing, roster, *_ = group.me
             peers = group.peers()
-            leave = Leave(me, 0, group=group.number, backing=backing, roster=roster)
+            epoch = left(group.epochs.of(me))
+            leave = Leave(me, 0, group=group.number, backing=backing, epoch=epoch, roster=roster)
             group.succession.leavers[me] = leave
             if peers:
                 yield Send(peers, leave)
         if group.me not in group.view.members:
-            group.succession.joiners[me] = Joiner(group.me, INSIDE, now)
+            known = group.epochs.only(group.me.roster)
+            group.succession.joiners[me] = Joiner(group.me, INSIDE, now, known)
             yield from self.ask(now)
 
     def _is_needed(self, now: int) -> bool:

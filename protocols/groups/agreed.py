@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..wire import MessageId, WireError
+from .epochs import Pairs
 from .flush import Part
 from .messages import Cast
 from .view import Member, View, ViewId
@@ -29,22 +30,11 @@ class Label(NamedTuple):
 
     id: MessageId
     time: int
-    newcomers: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, cast: Cast) -> Label:
         """The label of a message."""
-        return cls(cast.id, cast.time, cast.newcomers)
-
-    def without(self, newcomers: frozenset[int], body: Cast) -> Label:
-        """The same label, but not for these newcomers, if the message is addressed to some."""
-        return self._replace(newcomers=body.without(newcomers).newcomers | self.newcomers)
-
-    def carried(self, body: Cast, group: int) -> Cast:
-        """The message as it is carried over into a view of a group."""
-        if (body.group, body.newcomers) == (group, self.newcomers):
-            return body
-        return replace(body, group=group, newcomers=self.newcomers)
+        return cls(cast.id, cast.time)
 
 
 class Writer:
@@ -76,9 +66,12 @@ class Writer:
     def labels(self, labels: Collection[Label]) -> None:
         """Append labels, after their number."""
         self.words(len(labels))
-        for id, time, newcomers in labels:
+        for id, time in labels:
             self.words(*id, time)
-            self.list(sorted(newcomers))
+
+    def epochs(self, pairs: Pairs) -> None:
+        """Append epochs, after twice their number."""
+        self.list([word for pair in pairs for word in pair])
 
     def bytes(self) -> bytes:
         """All that was written."""
@@ -131,10 +124,14 @@ class Reader:
 
     def labels(self) -> tuple[Label, ...]:
         """Labels, after their number."""
-        return tuple(
-            Label(MessageId(*self.words(2)), self.word(), frozenset(self.list()))
-            for _ in range(self.word())
-        )
+        return tuple(Label(MessageId(*self.words(2)), self.word()) for _ in range(self.word()))
+
+    def epochs(self) -> Pairs:
+        """Epochs, after twice their number."""
+        words = self.list()
+        if len(words) % 2:
+            raise WireError("a process without its epoch")
+        return tuple(zip(words[::2], words[1::2], strict=True))
 
     def end(self) -> None:
         """Make sure that nothing follows."""
@@ -165,8 +162,8 @@ class Flushed(NamedTuple):
 
     Where members do not get all messages, also what was only received and how many of each
     member's first casts are firm; where messages name others, what was seen. Who comes from another
-    group brings along those who were absent there; who comes from a view that does not prevail, those
-    who were admitted there. A ``member`` of the view tells for whom it answers now.
+    group brings along those who were absent there. A ``member`` of the view tells for whom it answers
+    now. All tell the epochs that they know.
     """
 
     view: ViewId
@@ -176,8 +173,7 @@ class Flushed(NamedTuple):
     seen: tuple[MessageId, ...] = ()
     absent: tuple[Member, ...] = ()
     member: tuple[Member, ...] = ()  # or nobody
-    above: tuple[MessageId, ...] = ()  # of the labels, what is kept in a group above
-    little_known: tuple[int, ...] = ()  # who is known above, and maybe not to all there
+    epochs: Pairs = ()
 
     def encode(self) -> bytes:
         """The view, the messages, the counts, what is held and was seen, the absent, the member."""
@@ -190,8 +186,7 @@ class Flushed(NamedTuple):
         writer.names(self.seen)
         writer.members(self.absent)
         writer.members(self.member)
-        writer.names(self.above)
-        writer.list(self.little_known)
+        writer.epochs(self.epochs)
         return writer.bytes()
 
     @classmethod
@@ -200,13 +195,12 @@ class Flushed(NamedTuple):
         reader = Reader(data)
         view, labels = ViewId(reader.word(), reader.word()), reader.labels()
         firm, places, held, seen = reader.list(), reader.list(), reader.labels(), reader.names()
-        absent, member, above = reader.members(), reader.members(), reader.names()
-        little_known = reader.list()
+        absent, member, epochs = reader.members(), reader.members(), reader.epochs()
         reader.end()
         if len(places) != 2 * len(held) or any(m >= len(firm) for m in places[::2]):
             raise WireError("messages that are held, and not whose they are")
         casts = tuple(map(HeldCast, places[::2], places[1::2], held))
-        return cls(view, labels, firm, casts, seen, absent, member, above, little_known)
+        return cls(view, labels, firm, casts, seen, absent, member, epochs)
 
 
 @dataclass
@@ -259,14 +253,14 @@ class Reshape(NamedTuple):
 class Install(NamedTuple):
     """A view, what was seen of every process before it, and what is carried over into it.
 
-    If the group was started again, also what was seen first since then.
+    All who enter it know these ``epochs`` from then on.
     """
 
     view: View
     seen: tuple[MessageId, ...] = ()
     labels: tuple[Label, ...] = ()
     reshape: Reshape | None = None
-    first: tuple[MessageId, ...] | None = None
+    epochs: Pairs = ()
 
     @property
     def invited(self) -> frozenset[int]:
@@ -275,14 +269,13 @@ class Install(NamedTuple):
         return moved.union(self.view.processes)
 
     def encode(self) -> bytes:
-        """The members, the absent, what was seen, the messages."""
+        """The members, the absent, what was seen, the epochs, the messages."""
         writer = Writer()
         writer.words(*self.view.id, self.view.weak)
         writer.members(self.view.members)
         writer.members(self.view.absent)
         writer.names(self.seen)
-        writer.words(self.first is not None)
-        writer.names(self.first or ())
+        writer.epochs(self.epochs)
         writer.words(self.reshape is not None)
         if self.reshape is not None:
             writer.words(self.reshape.number)
@@ -299,20 +292,17 @@ class Install(NamedTuple):
         view = View(id, reader.members(), reader.members(), weak)
         if not view.members:
             raise WireError("a view without members")
-        seen, again, first, reshape = reader.names(), reader.word(), reader.names(), None
+        seen, epochs, reshape = reader.names(), reader.epochs(), None
         if reader.word():
             reshape = Reshape(reader.word(), reader.members(), reader.list())
-        install = cls(view, seen, reader.labels(), reshape, first if again else None)
+        install = cls(view, seen, reader.labels(), reshape, epochs)
         reader.end()
         return install
 
 
 def merged(labels: Iterable[Label]) -> list[Label]:
     """All different messages of these, in the order of their logical times."""
-    known: dict[MessageId, Label] = {}
-    for label in labels:
-        other = known.get(label.id, label)
-        known[label.id] = label._replace(newcomers=label.newcomers | other.newcomers)
+    known = {label.id: label for label in labels}
     return sorted(known.values(), key=lambda label: (label.time, label.id))
 
 

@@ -40,7 +40,6 @@ class Casting:
 
     news = False  # whether others wait for a report of what this process has received
     all_seen_counts = False  # whether what members of older views have seen counts as seen
-    all_get_all = True  # whether every message is delivered by all members
     own_at_once = True  # whether a process delivers its own broadcasts as it makes them
     waits = False  # whether, as server, it must first learn what the group above keeps for it
 
@@ -231,6 +230,10 @@ class Casting:
         self.resent_at[i] = now
         late.sort(key=lambda lacking: sum(lacking[1].vector))  # first what others follow
         return late[:AT_ONCE]
+
+    def carried(self) -> Iterator[Cast]:
+        """What was carried over into the view and is not stable."""
+        return (cast for cast in self.slots[0] if cast is not None)
 
     # view changes
 

@@ -46,6 +46,7 @@ class Detector:
         self.heard: dict[int, int] = {}  # when something last came from a member, in any way
         self.direct: dict[int, int] = {}  # when it last came directly
         self.since = 0  # from when on silence counts
+        self.gone: set[int] = set()  # members that do not take part any more, heard or not
         self.away_since: dict[int, int] = {}
         self.outside_since: dict[int, int] = {}  # who is away from other groups
         self.ways: dict[int, tuple[int, int]] = {}  # by way of whom, and until when
@@ -90,12 +91,15 @@ class Detector:
         alive = [*self.members[index:]]
         if not alive or alive[0].process != self.me:
             return alive
-        return [alive[0], *(m for m in alive[1:] if not self._silent(m, since, now))]
+        rest = (m for m in alive[1:] if m.process not in self.gone)
+        return [alive[0], *(m for m in rest if not self._silent(m, since, now))]
 
     def _leader(self, now: int) -> tuple[int, int]:
         """The index of the leader, and from when on the silence of those after it counts."""
         since = self.since
         for index, member in enumerate(self.members):
+            if member.process in self.gone:
+                continue
             if member.process == self.me or not self._silent(member, since, now):
                 return index, since
             since = max(self.heard[member.process], since) + self.timing.patience

@@ -28,9 +28,11 @@ from .admission import Admission
 from .agreed import Flushed, Given, Label
 from .casting import Casting, Copies, Way
 from .detector import Detector, Timing
+from .epochs import Agreed, Epochs, Pairs
 from .flush import Fetch, Flush, Missing, Part
-from .messages import Cast, Expelled, Join, Leave, Report, Silence
+from .messages import NO_VIEW, Cast, Expelled, Join, Leave, Report, Silence
 from .passed import Passed, bypassing
+from .places import Places
 from .reporting import Reporting
 from .stability import Stability
 from .states import FLUSHING, MEMBER, OUT, PROPOSING, SEEKING, SILENT, Machine
@@ -56,9 +58,10 @@ class Group:
         now: int = 0,
         others: Iterable[Member] = (),
         above: Above = ALONE,
+        epochs: Epochs | None = None,
     ) -> None:
         self.number, self.me, self.timing, self.way = number, me, timing, way
-        self.above = above
+        self.above, self.epochs, self.agreed = above, epochs or Epochs(me.process, 0), Agreed()
         self.machine = Machine(SEEKING if view is None else MEMBER)
         self.view = view
         self.kept = Stability()
@@ -68,11 +71,10 @@ class Group:
             self.detector.enter(view, now)
         self.admission = Admission(self, candidates, others)
         self.reporting, self.succession = Reporting(self), Succession(self)
+        self.places = Places(self)
         self.change = ViewChange(self, view)
         self.leaving = False  # whether the application wants to leave
         self.given: dict[int, Given] = {}  # the processes that this one has split off
-        self.vouched: frozenset[int] = frozenset()  # who was known above where members come from,
-        self.vouched_at = now  # and since when this process, as server, answers for them there
         self.silent_since = self.ticked_at = 0
 
     # what the layer above sees
@@ -268,13 +270,14 @@ class Group:
 
     def _on_cast(self, cast: Cast, sender: int, now: int) -> Effects:
         casting = self.casting
-        if cast.id in self.change.fetching.holders:
+        if cast.view == NO_VIEW and cast.id in self.change.fetching.holders:
             yield from self.change.on_body(cast, now)
         elif casting is None or not self.is_current(cast.view, sender):
             yield Discard(cast, "other view")
         elif not casting.fits(cast, sender):
             yield Discard(cast, "malformed")
         else:
+            cast = self._with_epochs(cast, self.agreed.complete(cast.epochs))
             casting.note_vector(sender, cast.vector)
             if not casting.hold(cast, sender):
                 yield Discard(cast, "duplicate")
@@ -298,10 +301,18 @@ class Group:
             yield from self.reporting.acknowledge_soon(self.peers())
 
     def _send_copies(self, copies: Iterable[Copies]) -> Effects:
-        for peers, cast in copies:
+        for peers, copy in copies:
+            cast = self.in_view(copy)
             yield Send(peers, cast)
             yield Count("broadcast_copies", len(peers))
             yield Count("broadcast_control_bytes", len(peers) * cast.control_size)
+
+    def in_view(self, cast: Cast) -> Cast:
+        """A message as it travels in the view: with the epochs that not all know there."""
+        return self._with_epochs(cast, self.agreed.without(cast.epochs))
+
+    def _with_epochs(self, cast: Cast, epochs: Pairs) -> Cast:
+        return cast if cast.epochs == epochs else replace(cast, epochs=epochs)
 
     # heartbeats
 
@@ -323,12 +334,16 @@ class Group:
             yield self.go("resume")
         if not self.frozen and self.casting is not None:
             self.casting.release(may)
-            self.kept.settle(self.casting.forget(), self.detector.owed(now))
+            self.kept.settle(self.casting.forget(), self.owed(now))
         yield from self.reporting.report(now)
         yield from self.admission.mind_own_place(now)
         if self.view and self.view.absent:
             yield from self.admission.probe(now)
         yield from self.change.lead(now)
+
+    def owed(self, now: int) -> frozenset[int]:
+        """For whom messages are kept: who is away, or below no group, and may be alive."""
+        return self.detector.owed(now) | self.places.lately(now, self.timing.forget)
 
     # view changes
 
@@ -340,37 +355,26 @@ class Group:
         """What the next view needs of this process; all it keeps, if somebody joins."""
         archive = self.kept.archive.values() if joins or self.brings_somebody() else ()
         casts = (*archive, *self.history.values())
-        little_known = tuple(sorted(self.reporting.little_known))
+        known = self.epochs.pairs
         if self.casting is None or self.view is None:
-            seen, brought = self.admission.seen, self.admission.brought
-            return Flushed(ViewId(), tuple(map(Label.of, casts)), seen=seen, absent=brought)
+            labels, brought = tuple(map(Label.of, casts)), self.admission.brought
+            return Flushed(ViewId(), labels, absent=brought, epochs=known)
         if not self.seeking:
             flushed = self.casting.flushed(casts)
-            return flushed._replace(member=(self.me,), little_known=little_known)
-        above = (*self.above.kept(),)
-        flushed = self.casting.flushed((*casts, *above))
-        known = self.succession.known_to_all()
-        others = (*self.view.members, *self.view.absent)
-        rest = (m._replace(roster=m.roster - known) for m in others)
-        names = tuple(cast.id for cast in above)
-        absent = tuple(m for m in rest if m.roster)
-        return flushed._replace(absent=absent, above=names, little_known=little_known)
+            return flushed._replace(member=(self.me,), epochs=known)
+        return self.casting.flushed((*casts, *self.above.kept()))._replace(epochs=known)
 
     def brings_somebody(self) -> bool:
         """Whether this process joins, or answers for others than the view knows of."""
         return self.seeking or not (self.view is None or self.me.roster <= self.view.roster)
 
-    def vouch(self, processes: frozenset[int], now: int) -> None:
-        """As server, answer above for those who were known there, for as long as nobody else does."""
-        if processes - self.vouched:
-            self.vouched, self.vouched_at = self.vouched | processes, now
-
     def begin(self, casts: Sequence[Cast], seen: Iterable[MessageId], now: int) -> Effects:
         """Begin a view: deliver what was carried over, then go on."""
         assert self.view is not None
         self.detector.enter(self.view, now)
-        self.admission.moved = self.admission.returns = False
-        self.admission.brought = self.admission.seen = ()
+        self.detector.gone = self.succession.gone()
+        self.admission.moved = False
+        self.admission.brought = ()
         self.casting = self.way(self.view, self.me.process, casts, self.kept)
         fresh = self.casting.take_over(casts, seen)
         yield from self.reporting.report(now)
@@ -379,8 +383,10 @@ class Group:
 
     def give_up_view(self) -> None:
         """Seek a group as one that was in none of its views."""
-        self.view, self.casting, self.admission.seen = None, None, ()
-        self.succession, self.change = Succession(self), ViewChange(self, None)
+        self.view, self.casting = None, None
+        self.change.answers.spend(ViewId())
+        self.succession = Succession(self)
+        self.change = ViewChange(self, None, self.change.answers)
         self.me = self.me._replace(backing=self.me.backing + 1)
 
     def peers(self) -> tuple[int, ...]:

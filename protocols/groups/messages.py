@@ -2,38 +2,44 @@
 
 Integers are unsigned, big-endian and of four bytes; the group's number is in the common header.
 
-    Cast      view (2), size of the view, bit 1 "not to newcomers" and bit 0 "to all", logical time,
-              vector, if bit 1 is set the number of newcomers and who they are, destinations: a message
-              of the application, with its own name, broadcast in a view
-    Report    view (2), promised number, size of the view m, bit 2 "little known", bit 1 "what all
-              have" and bit 0 "from the leader", the number of slots, delivered (m), released (one for
-              each slot), if bit 1 is set how much all have delivered (m), the number of the members
-              of the group above, they, if bit 2 is set the number of those who may not be known to
-              all there, they, and who is away from other groups; the heartbeat, acknowledgement and
+    Cast      view (2), size of the view, bit 1 "epochs" and bit 0 "to all", logical time, vector, if
+              bit 1 is set the number of epochs and these, destinations: a message of the application,
+              with its own name, broadcast in a view. Its epochs are those that differ from what the
+              view agreed on; all that its sender knew, if it is of no view
+    Report    view (2), promised number, size of the view m, bit 2 "epochs", bit 1 "what all have" and
+              bit 0 "from the leader", the number of slots, delivered (m), released (one for each
+              slot), if bit 1 is set how much all have delivered (m), the number of the members of the
+              group above, they, if bit 2 is set the number of epochs that differ from what the view
+              agreed on, these, and who is away from other groups; the heartbeat, acknowledgement and
               stability report
-    Join      backing (2), on whose behalf, how (from outside, inside, another group, another view),
-              the number of those in the roster who are away, they, the roster
-    Leave     backing (2), whether it takes part no longer, the processes of its roster that leave with
-              it; another member will answer for others
+    Join      backing (2), on whose behalf, how (from outside, inside, another group),
+              number of those in the roster who are away, they, the number of epochs of processes in
+              the roster, these, the roster
+    Leave     backing (2), epoch after that, whether it takes part no longer, the processes of its
+              roster that leave with it; another member will answer for others
     Expelled  view (2) in which the receiver is not
     Silence   nothing; the server asks the members to broadcast nothing for a while
 
-Those of a view change are in ``flush``, and a message that travels by way of a member in ``passed``.
+An epoch is a process and its number. The messages of a view change are in ``flush``, and one that
+travels by way of a member is in ``passed``.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any, ClassVar
 
 from typing_extensions import override
 
 from ..wire import Message, WireError
+from .epochs import Pairs
+from .epochs import of as epoch_of
 from .view import Member, ViewId
 
-OUTSIDE, INSIDE, MOVED, RETURNED = range(4)  # how one joins
+OUTSIDE, INSIDE, MOVED = range(3)  # how one joins
 NO_VIEW = ViewId()
 
 
@@ -66,6 +72,28 @@ def ordered(words: Iterable[int], processes: int) -> tuple[int, ...]:
     return ids
 
 
+def _listed(pairs: Pairs) -> tuple[int, ...]:
+    """Epochs after their number; nothing, if there are none."""
+    return (len(pairs), *chain.from_iterable(pairs)) if pairs else ()
+
+
+def _pairs(words: list[int], processes: int) -> tuple[Pairs, list[int]]:
+    """Epochs after their number, and what follows them."""
+    end = 1 + 2 * words[0] if words else 0
+    if not words or len(words) < end:
+        raise WireError(f"{len(words)} integers, and epochs that are more")
+    known = ordered(words[1:end:2], processes)
+    return tuple(zip(known, words[2:end:2], strict=True)), words[end:]
+
+
+def _announced(words: list[int], processes: int) -> tuple[Pairs, list[int]]:
+    """Epochs of which a bit says that there are some, and what follows them."""
+    pairs, rest = _pairs(words, processes)
+    if not pairs:
+        raise WireError("epochs are announced, and there are none")
+    return pairs, rest
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupMessage(Message):
     """A message whose control information is a sequence of 4-byte integers."""
@@ -89,60 +117,53 @@ class GroupMessage(Message):
 class Cast(GroupMessage):
     """A message of the application, broadcast in a view; to all processes if ``dests`` is None.
 
-    It is not for *newcomers*, which joined when it had already been cast in some group on its way to
-    them: what it follows may not come their way any more.
+    Those of its destinations deliver it that are in the epoch which its sender knew.
     """
 
     view: ViewId = NO_VIEW
     time: int = 0  # Lamport's clock: greater than that of its whole causal past
     vector: tuple[int, ...] = ()
     dests: frozenset[int] | None = None
-    newcomers: frozenset[int] = frozenset()
+    epochs: Pairs = ()  # that its sender knew
 
     kind: ClassVar[int] = 1
 
     def is_for(self, processes: Collection[int]) -> bool:
         """Whether some of these are among the destinations."""
-        if self.newcomers:
-            processes = set(processes) - self.newcomers
         if self.dests is None:
             return bool(processes)
         return not self.dests.isdisjoint(processes)
 
-    def without(self, newcomers: frozenset[int]) -> Cast:
-        """The same message, but not for these newcomers."""
-        if newcomers and self.is_for(newcomers):
-            return replace(self, newcomers=self.newcomers | newcomers)
-        return self
+    def is_due(self, process: int, epoch: int) -> bool:
+        """Whether a process in this epoch is to deliver it."""
+        return self.is_for((process,)) and epoch_of(self.epochs, process) == epoch
 
     def leaves(self, processes: Collection[int]) -> bool:
         """Whether some destinations are not among these processes."""
-        return self.dests is None or not self.dests.difference(self.newcomers) <= set(processes)
+        return self.dests is None or not self.dests <= set(processes)
 
     @override
     def words(self) -> tuple[int, ...]:
-        new = (len(self.newcomers), *sorted(self.newcomers)) if self.newcomers else ()
-        size = len(self.vector) << 2 | bool(new) << 1 | (self.dests is None)
-        return (*self.view, size, self.time, *self.vector, *new, *sorted(self.dests or ()))
+        size = len(self.vector) << 2 | bool(self.epochs) << 1 | (self.dests is None)
+        epochs, dests = _listed(self.epochs), sorted(self.dests or ())
+        return (*self.view, size, self.time, *self.vector, *epochs, *dests)
 
     @property
     @override
     def control_size(self) -> int:
-        new = len(self.newcomers) + 1 if self.newcomers else 0
-        return 4 * (4 + len(self.vector) + new + len(self.dests or ()))
+        epochs = 1 + 2 * len(self.epochs) if self.epochs else 0
+        return 4 * (4 + len(self.vector) + epochs + len(self.dests or ()))
 
     @classmethod
     @override
     def decode_control(cls, control: bytes, processes: int) -> dict[str, Any]:
         number, coordinator, size, time, *rest = words_of(control, 4)
         members = size >> 2
-        if len(rest) < members + bool(size & 2):
+        if len(rest) < members:
             raise WireError(f"{len(rest)} integers for a vector of {members}")
-        start = members + (1 + rest[members] if size & 2 else 0)
-        newcomers = ordered(rest[members + 1 : start], processes)
-        if (size & 2 and len(newcomers) != rest[members]) or bool(size & 2) != bool(newcomers):
-            raise WireError("newcomers are announced, and there are none or not as many")
-        dests = ordered(rest[start:], processes)
+        after = rest[members:]
+        epochs, after = _announced(after, processes) if size & 2 else ((), after)
+        dests = ordered(after, processes)
         if size & 1 and dests:
             raise WireError("destinations of a message to all")
         return {
@@ -150,7 +171,7 @@ class Cast(GroupMessage):
             "time": time,
             "vector": tuple(rest[:members]),
             "dests": None if size & 1 else frozenset(dests),
-            "newcomers": frozenset(newcomers),
+            "epochs": epochs,
         }
 
 
@@ -170,25 +191,24 @@ class Report(GroupMessage):
     everywhere: tuple[int, ...] | None = None
     above: tuple[int, ...] = ()
     outside: frozenset[int] = frozenset()
-    little_known: frozenset[int] = frozenset()
+    epochs: Pairs = ()
 
     kind: ClassVar[int] = 2
 
     @override
     def words(self) -> tuple[int, ...]:
-        known, everywhere = bool(self.little_known), self.everywhere is not None
+        known, everywhere = bool(self.epochs), self.everywhere is not None
         size = len(self.delivered) << 3 | known << 2 | everywhere << 1 | self.leads
         vectors = (*self.delivered, *self.released, *(self.everywhere or ()))
-        fresh = (len(self.little_known), *sorted(self.little_known)) if known else ()
-        around = (len(self.above), *self.above, *fresh, *sorted(self.outside))
+        around = (len(self.above), *self.above, *_listed(self.epochs), *sorted(self.outside))
         return (*self.view, self.promised, size, len(self.released), *vectors, *around)
 
     @property
     @override
     def control_size(self) -> int:
         vectors = len(self.delivered) + len(self.released) + len(self.everywhere or ())
-        fresh = len(self.little_known) + 1 if self.little_known else 0
-        return 4 * (6 + vectors + len(self.above) + fresh + len(self.outside))
+        epochs = 1 + 2 * len(self.epochs) if self.epochs else 0
+        return 4 * (6 + vectors + len(self.above) + epochs + len(self.outside))
 
     @classmethod
     @override
@@ -198,9 +218,7 @@ class Report(GroupMessage):
         end = size + released
         last = end + (size if flags & 2 else 0)
         above, outside = _counted(rest[last:])
-        little_known, outside = _counted(outside) if flags & 4 else ([], outside)
-        if bool(flags & 4) != bool(little_known):
-            raise WireError("processes are announced that are little known, and there are none")
+        epochs, outside = _announced(outside, processes) if flags & 4 else ((), outside)
         return {
             "view": ViewId(number, coordinator),
             "promised": promised,
@@ -210,7 +228,7 @@ class Report(GroupMessage):
             "everywhere": tuple(rest[end:last]) if flags & 2 else None,
             "above": _processes(above, processes),
             "outside": frozenset(ordered(outside, processes)),
-            "little_known": frozenset(ordered(little_known, processes)),
+            "epochs": epochs,
         }
 
 
@@ -223,6 +241,7 @@ class Join(GroupMessage):
     how: int
     roster: frozenset[int]
     away: frozenset[int] = frozenset()
+    epochs: Pairs = ()
 
     kind: ClassVar[int] = 3
 
@@ -235,17 +254,22 @@ class Join(GroupMessage):
     def words(self) -> tuple[int, ...]:
         away = (len(self.away), *sorted(self.away))
         backing = divmod(self.backing, 1 << 32)
-        return (*backing, self.of, self.how, *away, *sorted(self.roster))
+        epochs = _listed(self.epochs) or (0,)
+        return (*backing, self.of, self.how, *away, *epochs, *sorted(self.roster))
 
     @classmethod
     @override
     def decode_control(cls, control: bytes, processes: int) -> dict[str, Any]:
-        high, low, of, how, count, *ids = words_of(control, 6)
-        away, roster = (frozenset(ordered(w, processes)) for w in (ids[:count], ids[count:]))
-        if how > RETURNED or len(away) != count or not away <= roster:
-            raise WireError(f"{how} is no way to join, or some are away who are not in the roster")
+        high, low, of, how, *rest = words_of(control, 6)
+        absent, rest = _counted(rest)
+        epochs, rest = _pairs(rest, processes)
+        away, roster = (frozenset(ordered(words, processes)) for words in (absent, rest))
+        if how > MOVED or not away <= roster or not roster.issuperset(p for p, _ in epochs):
+            raise WireError(f"{how} is no way to join, or some are named who are not in the roster")
+        backing = high << 32 | low
         return {
-            "backing": high << 32 | low, "of": of, "how": how, "roster": roster, "away": away
+            "backing": backing, "of": of, "how": how, "roster": roster, "away": away,
+            "epochs": epochs,
         }  # fmt: skip
 
 
@@ -258,6 +282,7 @@ class Leave(GroupMessage):
     """
 
     backing: int
+    epoch: int  # of its source from then on
     roster: frozenset[int]
     gone: bool = False
 
@@ -265,16 +290,16 @@ class Leave(GroupMessage):
 
     @override
     def words(self) -> tuple[int, ...]:
-        return (*divmod(self.backing, 1 << 32), self.gone, *sorted(self.roster))
+        return (*divmod(self.backing, 1 << 32), self.epoch, self.gone, *sorted(self.roster))
 
     @classmethod
     @override
     def decode_control(cls, control: bytes, processes: int) -> dict[str, Any]:
-        high, low, gone, *roster = words_of(control, 3)
+        high, low, epoch, gone, *roster = words_of(control, 4)
         if gone > 1:
             raise WireError(f"{gone} is no truth value")
-        leaving = frozenset(ordered(roster, processes))
-        return {"backing": high << 32 | low, "roster": leaving, "gone": bool(gone)}
+        leaving, backing = frozenset(ordered(roster, processes)), high << 32 | low
+        return {"backing": backing, "epoch": epoch, "roster": leaving, "gone": bool(gone)}
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

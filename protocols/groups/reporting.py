@@ -24,8 +24,6 @@ class Reporting:
         self.group = group
         self.above: tuple[int, ...] = ()  # members of the group above, as the server knows them
         self.above_since = 0  # since when there are any
-        self.little_known: frozenset[int] = frozenset()  # who is known there, and maybe not to all,
-        self.little_known_since = 0  # and when that grew last
         self.ack_due: set[int] | None = None  # who waits for a report, if it will be sent
 
     def acknowledge_soon(self, peers: Collection[int]) -> Effects:
@@ -52,6 +50,8 @@ class Reporting:
         assert group.view is not None
         assert group.casting is not None
         leads, serves = detector.leads(now), group.is_server
+        outside = group.places.unknown().union(detector.outside_since) if serves else frozenset()
+        epochs = group.agreed.without(group.epochs.pairs)
         for status in group.casting.reports(detector.hubs(now), leads, waiting):
             report = Report(
                 group.me.process,
@@ -64,25 +64,11 @@ class Reporting:
                 leads=leads,
                 everywhere=status.everywhere,
                 above=self.above if serves else (),
-                outside=frozenset(detector.outside_since) if serves else frozenset(),
-                little_known=self.little_known if serves else frozenset(),
+                outside=outside,
+                epochs=epochs,
             )
             yield Send(status.peers, report)
             yield Count("reports", len(status.peers))
-
-    def note_little_known(self, processes: frozenset[int]) -> None:
-        """Note who is known in the group above, and maybe not to all there."""
-        if processes - self.little_known:
-            self.little_known_since = self.group.ticked_at
-        self.little_known = processes
-
-    def tell_little_known(self, now: int) -> Effects:
-        """With a message from above, tell all whom it may follow that is not known to all there.
-
-        It travels in the same packet. After a few heartbeats all have heard of that.
-        """
-        if self.little_known and now - self.little_known_since < self.group.timing.patience:
-            yield from self.report(now, self.group.peers())
 
     def learn_above(self, members: tuple[int, ...], now: int) -> None:
         """Note who is in the group above, if that is known."""
@@ -126,10 +112,11 @@ class Reporting:
                 yield from group.change.hear(report.promised, now)
             yield from group.admission.correct(sender, now)
             return
+        group.epochs.learn(report.epochs)
         if sender == group.view.server:
             self.learn_above(report.above, now)
             group.detector.learn_outside(report.outside, now)
-            self.little_known = report.little_known
+            group.places.learn(group.agreed.complete(report.epochs), report.outside)
         if report.promised > group.change.promised.number:
             yield from group.change.hear(report.promised, now)
         casting = group.casting
@@ -142,7 +129,8 @@ class Reporting:
         pause = group.timing.heartbeat
         for caster, cast in casting.missing(sender, now, pause, leads, report.leads):
             mine = caster == group.me.process
-            yield Send((sender,), cast if mine else passed(group, caster, sender, cast))
+            copy = group.in_view(cast)
+            yield Send((sender,), copy if mine else passed(group, caster, sender, copy))
             yield Count("retransmissions")
         if leads and not was_complete and casting.complete():
             yield from self.report(now)

@@ -27,8 +27,6 @@ class Stability:
         self.owed: frozenset[int] = frozenset()  # whom the archive is for
         self.measured: list[Cast] = []  # what was kept when its size was last summed up,
         self.bytes = 0  # and the sum
-        # if the group was started again: the first number seen since then of each incarnation
-        self.first: dict[tuple[int, int], int] | None = None
 
     def size(self) -> int:
         """The bytes of all that is kept."""
@@ -52,25 +50,10 @@ class Stability:
         name = cast.id
         self.seen[stream_of(name)] = name.seq
         self.history[name] = cast
-        self._note_first(name)
-
-    def _note_first(self, name: MessageId) -> None:
-        if self.first is not None:
-            self.first.setdefault(stream_of(name), name.seq)
 
     def names(self) -> tuple[MessageId, ...]:
         """The last message of each incarnation that was seen."""
         return tuple(MessageId(source, seq) for (source, _), seq in self.seen.items())
-
-    def first_names(self) -> tuple[MessageId, ...] | None:
-        """The first message of each incarnation that was seen since the group was started again."""
-        if self.first is None:
-            return None
-        return tuple(MessageId(source, seq) for (source, _), seq in self.first.items())
-
-    def see_first(self, names: Iterable[MessageId] | None) -> None:
-        """Note what those have seen first whose view this process enters."""
-        self.first = None if names is None else {stream_of(name): name.seq for name in names}
 
     def find(self, name: MessageId) -> Cast | None:
         """A message that is kept."""
@@ -80,14 +63,6 @@ class Stability:
         """All that is kept, in causal order."""
         kept = (*self.archive.values(), *self.history.values())
         return sorted(kept, key=lambda cast: (cast.time, cast.id))
-
-    def is_done(self, name: MessageId) -> bool:
-        """Whether a message was here, and is kept for nobody any more.
-
-        Who has started the group again does not know of what was sent before.
-        """
-        first = -1 if self.first is None else self.first.get(stream_of(name), -1)
-        return self.has_seen(name) and name.seq >= first and self.find(name) is None
 
     def is_stable(self, cast: Cast) -> bool:
         """Whether a message was seen, and nobody who is present lacks it."""
@@ -109,8 +84,6 @@ class Stability:
         for name in self.history:
             self.archive.pop(name, None)
         fresh = [cast for cast in self.history.values() if not self.has_seen(cast)]
-        for name in self.history:
-            self._note_first(name)
         self.see(cast.id for cast in fresh)
         self.see(seen)
         return fresh

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..wire import MessageId
-from .agreed import Flushed, Label, Proposal
-from .messages import INSIDE, MOVED, NO_VIEW, OUTSIDE, RETURNED, Leave
+from .agreed import Flushed, Proposal
+from .epochs import Pairs, greatest
+from .epochs import of as epoch_of
+from .messages import INSIDE, MOVED, NO_VIEW, Cast, Leave
 from .view import Member, View, ViewId
 
 if TYPE_CHECKING:
@@ -21,6 +21,13 @@ class Joiner(NamedTuple):
     member: Member
     how: int
     asked_at: int
+    epochs: Pairs = ()  # of those below it
+
+    def is_new(self, known: Pairs, processes: Iterable[int] | None = None) -> bool:
+        """Whether nobody who knows these epochs has heard of those below it, or of some of them."""
+        told = dict(self.epochs)
+        below = self.member.roster if processes is None else processes
+        return all(told.get(p, 0) > epoch_of(known, p) for p in below)
 
 
 class Succession:
@@ -30,10 +37,6 @@ class Succession:
         self.group = group
         self.joiners: dict[int, Joiner] = {}
         self.leavers: dict[int, Leave] = {}
-        self.split_off: frozenset[int] = frozenset()  # from this group, and not back since
-        self.departed: frozenset[int] = frozenset()  # whom members have let go
-        # who was known when nobody could be in another view, as this one was entered
-        self.agreed = frozenset(() if group.view is None else group.view.roster)
 
     @property
     def view(self) -> View:
@@ -43,9 +46,6 @@ class Succession:
 
     def enter(self, view: View) -> None:
         """Forget whose wish was granted in a new view."""
-        self.agreed = self.stayed(self.known_to_all(), view) & view.roster
-        self.split_off -= view.roster
-        self.departed |= self._let_go(view)
         self.leavers = {
             process: leave
             for process, leave in self.leavers.items()
@@ -58,29 +58,6 @@ class Succession:
             if joiner.member not in view.members
             and (joiner.how != INSIDE or joiner.member.backing > told.get(process, -1))
         }
-
-    def _let_go(self, view: View) -> frozenset[int]:
-        """Who has left since the view before: who answered for them does so no longer."""
-        before, told = self.group.view, {(m.process, m.of): m for m in view.members}
-        left = set[int]()
-        for member in () if before is None else before.members:
-            now = told.get((member.process, member.of))
-            if now is None:
-                left.add(member.process)
-            elif now.backing > member.backing:
-                left |= member.roster - now.roster
-        return frozenset(left - view.roster)
-
-    def known_to_all(self) -> frozenset[int]:
-        """Who is known in whatever view prevails: all, unless others may be in another one.
-
-        They may as long as some were not heard of in this one: who has not entered it may go on
-        without it.
-        """
-        view, casting = self.group.view, self.group.casting
-        if view is None or casting is None or view.weak or view.absent or not casting.complete():
-            return self.agreed
-        return view.roster
 
     def is_recent(self, leave: Leave, view: View) -> bool:
         """Whether a member of a view has not come back since it wanted to leave."""
@@ -114,18 +91,6 @@ class Succession:
         """The processes that leave for good."""
         return frozenset().union(*(leave.roster for leave in self.leavers.values()))
 
-    def stayed(self, known: frozenset[int], view: View) -> frozenset[int]:
-        """Those of these who have not been admitted again to a view.
-
-        Who has may have left before, as somebody new; others may have heard of that, and this process
-        not.
-        """
-        if self.group.view is None:
-            return known
-        before = {m.of: m.backing for m in (*self.view.absent, *self.view.members)}
-        again = (m.roster for m in view.members if m.backing > before.get(m.of, -1))
-        return known.difference(*again)
-
     def newest(self, states: Mapping[int, Flushed]) -> ViewId:
         """The newest view of those who have answered, without who has given its view up."""
         heard = self.group.detector.heard
@@ -149,43 +114,6 @@ class Succession:
         told = {(m.process, m.of): m for s in states if s.view == self.view.id for m in s.member}
         return tuple(told.get((m.process, m.of), m) for m in target)
 
-    def newcomers(self, target: Sequence[Member]) -> frozenset[int]:
-        """The processes that nobody answered for, in the view or, if they were in others, above.
-
-        One that is away below a joiner may be below another group by now: then it has not just come.
-        Nor has who was split off, and returns because it has not heard of that.
-        """
-        moved = {process for process, joiner in self.joiners.items() if joiner.how == MOVED}
-        others = (m for m in target if m not in self.view.members and m.process not in moved)
-        elsewhere = self.group.above.may_be_elsewhere()
-        come = frozenset().union(*(m.roster - m.away if elsewhere else m.roster for m in others))
-        may_be_known = self.group.above.may_be_known
-        returned = [j.member for j in self.joiners.values() if may_be_known(j.how)]
-        back = frozenset().union(*(m.roster for m in returned))
-        known = {p for p in back if self.group.above.answers_for(p)} | (self.split_off & back)
-        known |= {process for process, joiner in self.joiners.items() if self.is_kept_for(joiner)}
-        return come - self.view.roster - known
-
-    def admitted_elsewhere(self, states: Iterable[Flushed]) -> Iterator[Member]:
-        """Who was admitted to a view that does not prevail, if others who come from it say so.
-
-        It is owed what may be sent here in answer to its messages, which they bring along, even if it
-        is not back yet; unless somebody above answers for it, to whom that goes.
-        """
-        for member in chain(*(state.absent for state in states if state.view != NO_VIEW)):
-            unknown = member.roster - self.view.roster
-            known = {p for p in unknown if self.group.above.answers_for(p)} | self.split_off
-            if unknown - known:
-                yield member._replace(roster=unknown - known)
-
-    def may_return(self, joiner: Joiner) -> bool:
-        """Whether one that returns may be admitted, whomever it brings along.
-
-        A coordinator that is about to become the server cannot tell who these are. It goes on with the
-        other members first.
-        """
-        return joiner.how != RETURNED or self.group.is_server or self.group.above.can_tell()
-
     def may_move(self, joiner: Joiner, now: int) -> bool:
         """Whether one that comes from another group may get what was delivered here.
 
@@ -193,81 +121,44 @@ class Succession:
         """
         return joiner.how != MOVED or self.group.may_relay(now)
 
-    def can_tell(self, states: Iterable[Flushed]) -> bool:
-        """Whether it is known if somebody above answers for those who were admitted elsewhere."""
-        return self.group.above.can_tell() or not any(self.admitted_elsewhere(states))
+    def is_unknown(self, joiner: Joiner, states: Mapping[int, Flushed]) -> bool:
+        """Whether this group may not have what was sent to a joiner, but the one above has.
 
-    def known_elsewhere(self, states: Iterable[Flushed]) -> dict[MessageId, frozenset[int]]:
-        """Messages of views that do not prevail, and who was admitted there and is to get them."""
-        known: dict[MessageId, frozenset[int]] = {}
-        for state in states:
-            admitted = frozenset().union(*(m.roster for m in state.absent))
-            for label in state.labels if admitted and state.view != NO_VIEW else ():
-                known[label.id] = known.get(label.id, admitted) | admitted
-        return known
-
-    def not_for(
-        self, labels: Iterable[Label], new: frozenset[int], states: Collection[Flushed]
-    ) -> dict[MessageId, frozenset[int]]:
-        """For whom the messages that are carried over are not: newcomers, and who is spared.
-
-        What is brought along from above is not for those either who are new, and not known there yet.
+        It comes from another group; or it was admitted elsewhere, to a view that did not prevail, and
+        others have heard of that. Where nobody has, nothing was sent to it yet.
         """
-        known, above = self.known_elsewhere(states), {n for state in states for n in state.above}
-        fresh = new | (self.group.above.unheard_of() - self.known_to_all())
-        return {
-            n: ((fresh if n in above else new) - known.get(n, frozenset())) | self.spared(n)
-            for n, *_ in labels
-        }
+        if joiner.how == MOVED:
+            return True
+        come = joiner.member.roster - self.view.roster
+        return not joiner.is_new(self.heard_of(states, joiner.member.process), come)
 
-    def carried(self, states: Collection[Flushed]) -> list[Label]:
-        """What is carried over into the next view, of what those have who have answered.
-
-        What only those bring along who come back, although it was seen here and nobody keeps it, is
-        not: all to whom it was sent have it, and others, who came later, must not get it.
+    def due(self, proposal: Proposal, now: int) -> list[Cast] | None:
+        """What is in transit to joiners that were unknown here, and to those who were absent where
+        they come from; None if that is not known now.
         """
-        casting, view = self.group.casting, self.view.id
-        assert casting is not None
-        kept = {label.id for state in states if state.view == view for label in state.labels}
-        kept.update(*(state.above for state in states))
-        labels = casting.union(states)
-        if not casting.all_get_all:
-            return [*labels]
-        return [c for c in labels if c.id in kept or not self.group.kept.is_done(c.id)]
+        casts: list[Cast] = []
+        for joiner in self.joiners.values():
+            if self.is_unknown(joiner, proposal.states) and joiner.member in proposal.target:
+                state = proposal.states[joiner.member.process]
+                brought = state.absent if state.view == NO_VIEW else ()
+                come = joiner.member.roster.union(*(m.roster for m in brought))
+                gathered = self.group.above.gather(come, now)
+                if gathered is None:
+                    return None
+                casts += gathered
+        return casts
 
-    def is_unknown(self, joiner: Joiner) -> bool:
-        """Whether this group may not have what is in transit to a joiner, but the one above has.
+    def heard_of(self, states: Mapping[int, Flushed], joiner: int) -> Pairs:
+        """The epochs that others than a joiner know."""
+        told = (state.epochs for process, state in states.items() if process != joiner)
+        return greatest(self.group.epochs.pairs, *told)
 
-        It comes from another group; or it was in views of this one that did not prevail, and there
-        are others, which it has not heard of, that it is not in.
-        """
-        unknown = not joiner.member.roster <= self.view.roster
-        known = self.group.above.may_be_known(joiner.how) or self.is_kept_for(joiner)
-        return joiner.how == MOVED or (known and unknown)
-
-    def is_kept_for(self, joiner: Joiner) -> bool:
-        """Whether one that comes from outside may get something from above that was sent before.
-
-        It has left, and the group above has not heard of that, or another one there answers for it. It
-        gets that when it joins: those who are here may have delivered what follows it.
-        """
-        return joiner.how == OUTSIDE and self.group.above.may_keep_for(joiner.member.process)
-
-    def unknown(self, joiner: Joiner) -> frozenset[int]:
-        """Those below a joiner for whom the view does not answer; all, if it comes from elsewhere."""
-        known = frozenset() if joiner.how == MOVED else self.view.roster
-        return joiner.member.roster - known
-
-    def spared(self, name: MessageId) -> frozenset[int]:
-        """Who comes from another group and is not to get a message, since nobody above keeps it.
-
-        All to whom it was sent there have it, and others came after it was sent.
-        """
-        if not self.group.above.is_done(name):
-            return frozenset()
-        return frozenset().union(
-            *(self.unknown(j) for j in self.joiners.values() if self.is_unknown(j))
-        )
+    def epochs(self, states: Iterable[Flushed]) -> Pairs:
+        """The epochs that all will know in the next view: also of those who come and go."""
+        leave = ((process, wish.epoch) for process, wish in self.leavers.items())
+        join = (joiner.epochs for joiner in self.joiners.values())
+        told = (state.epochs for state in states)
+        return greatest(self.group.epochs.pairs, tuple(leave), *join, *told)
 
     def target(
         self, alive: list[Member], proposed: Sequence[Member], now: int
@@ -304,11 +195,10 @@ class Succession:
         wanting = [
             j.member
             for _, j in sorted(self.joiners.items())
-            if self.group.above.admits(j.member, j.how)
-            and self.may_return(j)
+            if self.group.above.admits(j)
             and self.may_move(j, now)
             and (
-                not self.is_unknown(j)
+                not self.is_unknown(j, {})
                 or j.member in proposed
                 or self.group.above.gather(j.member.roster, now) is not None
             )
@@ -316,15 +206,9 @@ class Succession:
         wanting = [j for j in wanting if j not in self.view.members]
         return [j for j in wanting if not any(other.replaces(j) for other in wanting)]
 
-    def recall(self, proposal: Proposal, now: int) -> None:
-        """Remember who was asked to take part in a view; meanwhile some may have stood still.
-
-        And who was known above where they come from, unless this process knows that itself.
-        """
+    def recall(self, proposal: Proposal) -> None:
+        """Remember who was asked to take part in a view; meanwhile some may have stood still."""
         self.joiners = {**proposal.joiners, **self.joiners}
-        knows, view = self.group.above.can_tell(), self.view.id
-        told = (s.little_known for s in proposal.states.values() if not knows or s.view != view)
-        self.group.vouch(frozenset(chain(*told)), now)
 
     def _forget_wishes(self, now: int) -> None:
         """Forget who has not asked again for a while: it does not wait for an answer any more."""

@@ -7,8 +7,8 @@ in the order of their logical times; members fetch what they lack, and deliver i
 joiner answers Flush as well: one that returns brings along what only it has. If the coordinator
 crashes, the next one proposes a greater view, and so does one that hears that a member waits for one.
 
-What is kept for processes that are away is named only when somebody joins. What was cast before a
-process was known in the group is not for it.
+What is kept for processes that are away is named only when somebody joins. It need not be known who
+of the joiners is to deliver what: a message tells its ``epochs``.
 
 If no message is kept any more, a view may be *reshaped*: some members become a group of their own, or
 join another group, and ask there for what is in transit to them.
@@ -33,6 +33,10 @@ from .agreed import (
     merged,
     parts_of,
 )
+from .answers import Answers
+from .casting import Casting
+from .epochs import Agreed, Pairs, is_member
+from .epochs import of as epoch_of
 from .flush import FLUSHED, INSTALL, Fetch, Flush, Missing, Part
 from .messages import NO_VIEW, Cast
 from .stability import stream_of
@@ -49,7 +53,7 @@ STRONG = 256  # what a majority adds to a view's number, so that its view prevai
 class ViewChange:
     """One process's part in the changes of a group's views."""
 
-    def __init__(self, group: Group, view: View | None) -> None:
+    def __init__(self, group: Group, view: View | None, answers: Answers | None = None) -> None:
         self.group = group
         self.promised = ViewId() if view is None else view.id
         self.proposal: Proposal | None = None
@@ -59,7 +63,7 @@ class ViewChange:
         self.short_since: int | None = None  # when too little was known to go on
         self.invited = frozenset(() if view is None else view.processes)
         self.parts: dict[int, tuple[Part, ...]] = {}  # the last Flushed and Install that were sent
-        self.answered: set[ViewId] = set()  # proposals, since it was last in a view
+        self.answers = answers or Answers()
         self.assembly, self.fetching, self.pace = Assembly(), Fetching(), Pace()
 
     @property
@@ -68,12 +72,16 @@ class ViewChange:
         assert self.group.view is not None
         return self.group.view
 
+    @property
+    def _casting(self) -> Casting:
+        """The broadcasts of that view."""
+        assert self.group.casting is not None
+        return self.group.casting
+
     def lead(self, now: int) -> Effects:
         """As coordinator, propose a view if the current one has not exactly the right members."""
         group, next = self.group, self.group.succession
         alive = group.detector.alive(now)
-        if gone := next.gone():
-            alive = [m for m in alive if m.process not in gone]
         leads = bool(alive) and next.leaders(alive, now)[0].process == group.me.process
         if not leads or now < self.behind_until:
             yield from self._defer("defer")
@@ -130,7 +138,7 @@ class ViewChange:
         group, proposal = self.group, self.proposal
         if proposal is None or proposal.waiting():
             return
-        group.succession.recall(proposal, now)
+        group.succession.recall(proposal)
         states = proposal.states
         newest = group.succession.newest(states)
         if newest > self.view.id:  # others are in a newer view, and will say so
@@ -139,11 +147,11 @@ class ViewChange:
             for process in (p for p, s in states.items() if s.view == newest):
                 yield from group.reporting.say_view(process)
             return
-        due = self._due(proposal, now)
+        due = group.succession.due(proposal, now)
         if due is None or self._waits_for_others(proposal, now):
             return
         self.fetching.found |= {cast.id: cast for cast in due}
-        labels = merged((*group.succession.carried(states.values()), *map(Label.of, due)))
+        labels = merged((*self._casting.union(states.values()), *map(Label.of, due)))
         self.fetching.need(holders_of(self._lacking(labels), states))
         if self.fetching.holders:
             yield from self._fetch(now)
@@ -161,28 +169,9 @@ class ViewChange:
         else:
             yield from group.admission.be_expelled(now)
 
-    def _due(self, proposal: Proposal, now: int) -> list[Cast] | None:
-        """What is in transit to joiners that were unknown here, and to those who were absent where
-        they come from; None if that is not known now.
-        """
-        casts: list[Cast] = []
-        next = self.group.succession
-        for joiner in next.joiners.values():
-            if next.is_unknown(joiner) and joiner.member in proposal.target:
-                state = proposal.states[joiner.member.process]
-                brought = state.absent if state.view == NO_VIEW else ()
-                come = joiner.member.roster.union(*(m.roster for m in brought))
-                gathered = self.group.above.gather(come, now)
-                if gathered is None:
-                    return None
-                casts += gathered
-        return casts
-
     def _waits_for_others(self, proposal: Proposal, now: int) -> bool:
-        """Whether too many members are missing, whose messages may be needed, or those above are."""
-        assert self.group.casting is not None
-        states, next = proposal.states, self.group.succession
-        if not self.group.casting.is_short(states) and next.can_tell(states.values()):
+        """Whether too many members are missing, whose messages may be needed."""
+        if not self._casting.is_short(proposal.states):
             return False
         if self.short_since is None:
             self.short_since = now
@@ -191,17 +180,14 @@ class ViewChange:
     def _conclude(self, proposal: Proposal, labels: Sequence[Label], now: int) -> Install:
         """The new view, and what is carried over into it."""
         group, view = self.group, self.view
-        assert group.casting is not None
         states = proposal.states.values()
         next = group.succession
         stay, left = next.up_to_date(proposal.target, states), next.left()
-        admitted = [*next.admitted_elsewhere(states)]
-        new = next.newcomers(stay).union(*(m.roster for m in admitted))
-        not_for = next.not_for(labels, new, states)
-        closed = group.casting.closed(labels, self.find)
-        union = tuple(label.without(not_for[label.id], self.body(label)) for label in closed)
+        union = tuple(self._casting.closed(labels, self.find))
+        epochs = next.epochs(states)
+        left |= {p for m in view.absent for p in m.roster if not is_member(epoch_of(epochs, p))}
         seen = group.kept.seen.copy()
-        late = () if group.casting.all_seen_counts else (view.id, NO_VIEW)
+        late = () if self._casting.all_seen_counts else (view.id, NO_VIEW)
         told = (s.seen for s in states if not late or s.view in late)
         for name in (*(label.id for label in union), *chain(*told)):
             seen[stream_of(name)] = max(seen.get(stream_of(name), -1), name.seq)
@@ -213,11 +199,11 @@ class ViewChange:
             left |= reshape.roster
         names = tuple(MessageId(source, seq) for (source, _), seq in seen.items())
         weak = self._weakens(proposal, now)
-        brought = (*chain(*(s.absent for s in states if s.view == NO_VIEW)), *admitted)
+        brought = chain(*(s.absent for s in states if s.view == NO_VIEW))
         absent = (*view.absent, *(m for m in brought if m.process not in left))
         old = replace(view, absent=tuple(dict.fromkeys(absent)))
         next_view = following(old, proposal.id, stay, left, weak)
-        return Install(next_view, names, union, reshape, group.kept.first_names())
+        return Install(next_view, names, union, reshape, epochs)
 
     # a member's part
 
@@ -231,12 +217,16 @@ class ViewChange:
             if group.seeking and flush.view > group.view.id:  # the proposal must be greater
                 yield from group.reporting.say_view(sender, self.promised.number)
             return  # a process without a view has nothing to lose, and joins any that asks
+        if self.answers.is_spent(flush.view):
+            if group.view is not None:
+                yield from group.reporting.say_view(sender, flush.view.number + 1)
+            return
         parts = self.parts.get(FLUSHED, ())
         if flush.view == self.promised and parts and parts[0].view == flush.view:
             yield from self.send_again(FLUSHED, sender, now)
             return
         self.promised = flush.view
-        self.answered.add(flush.view)
+        self.answers.give(flush.view)
         self.proposal = self.pending = None
         self.fetching.forget()
         group.admission.asking_since = now
@@ -324,7 +314,8 @@ class ViewChange:
             yield Send((peer,), fetch)
 
     def _on_install(self, install: Install, sender: int, now: int) -> Effects:
-        if install.view.id not in self.answered or self.group.me.process not in install.invited:
+        may_enter = self.answers.may_enter(install.view.id)
+        if not may_enter or self.group.me.process not in install.invited:
             return
         self.fetching.need(dict.fromkeys(self._lacking(install.labels), sender))
         if not self.fetching.holders:
@@ -355,7 +346,7 @@ class ViewChange:
     def _adopt(self, install: Install, now: int) -> Effects:
         """Enter a new view, or leave for another group."""
         group, view, reshape = self.group, install.view, install.reshape
-        casts = [label.carried(self.body(label), group.number) for label in install.labels]
+        casts = [self.body(label) for label in install.labels]
         event = "install"
         if reshape is not None and group.me.process in reshape.processes:
             yield Count("moves")
@@ -367,17 +358,18 @@ class ViewChange:
             below = (*view.processes, *sorted(view.roster.difference(view.processes)))
             group.admission.candidates = tuple(p for p in below if p != group.me.process)
         elif reshape is not None:
-            group.succession.split_off |= reshape.roster
             group.given |= reshape.given(view.id, now) if group.is_server else {}
         self.invited = install.invited
+        casts = [c if c.group == group.number else replace(c, group=group.number) for c in casts]
         yield group.go(event)
-        yield from self.enter(view, now)
+        yield from self.enter(view, install.epochs, now)
         self._in_parts(install.encode(), view.id, INSTALL)
-        group.kept.see_first(install.first)
         yield from group.begin(casts, install.seen, now)
 
-    def enter(self, view: View, now: int) -> Effects:
+    def enter(self, view: View, epochs: Pairs, now: int) -> Effects:
         """Start again in a new view."""
+        self.group.epochs.learn(epochs)
+        self.group.agreed = Agreed(epochs)
         self.group.succession.enter(view)
         self.group.view, self.promised, self.behind_until = view, view.id, 0
         if not view.weak:
@@ -395,4 +387,4 @@ class ViewChange:
         self.fetching.need({})
         self.pace.sent_at.clear()
         self.parts.pop(FLUSHED, None)
-        self.answered.clear()
+        self.answers.spend(ViewId() if self.group.view is None else self.group.view.id)

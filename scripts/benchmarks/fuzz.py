@@ -54,7 +54,8 @@ def is_its_own(example: Example) -> bool:
     protocol = example.document["protocol"]
     if not issubclass(BROKEN[protocol["name"]], Daisy):
         return True  # the right one may not promise to survive the same faults
-    right = attempt({**example.document, "protocol": {**protocol, "name": Daisy.name}})
+    document = {**example.document, "protocol": {**protocol, "name": Daisy.name}}
+    right = attempt(document, beyond=True)
     return right is not None and right.wrong is None
 
 
@@ -64,7 +65,8 @@ def others_scenes(protocol: str) -> dict[str, Document]:
         return {}
 
     def goes_wrong(scene: Document) -> bool:
-        trial = attempt({**scene, "protocol": {**scene["protocol"], "name": protocol}})
+        document = {**scene, "protocol": {**scene["protocol"], "name": protocol}}
+        trial = attempt(document, beyond=True)
         return trial is not None and trial.wrong is not None
 
     return {name: scene for name, scene in scenes().items() if not goes_wrong(scene)}

@@ -95,12 +95,16 @@ Layout = tuple[Field, ...]
 
 VIEW: Layout = (Int("view"), Int("coordinator"))
 NAME: Layout = (Int("source"), Int("seq"))
+EPOCHS: Layout = (
+    Int("epoch_count"),
+    Repeat("epochs", "epoch_count", (Int("process"), Int("epoch"))),
+)
 CAST: Layout = (
     *VIEW,
-    Bits((("members", 2, 30), ("has_newcomers", 1, 1), ("to_all", 0, 1))),
+    Bits((("members", 2, 30), ("has_epochs", 1, 1), ("to_all", 0, 1))),
     Int("time"),
     Ints("vector", "members"),
-    When("has_newcomers", (Int("newcomers_count"), Ints("newcomers", "newcomers_count"))),
+    When("has_epochs", EPOCHS),
     Ints("dests"),
 )
 ATTACHED: Layout = (
@@ -138,7 +142,7 @@ LAYOUTS: dict[type[Message], Layout] = {
         Int("promised"),
         Bits(
             (
-                *(("members", 3, 29), ("has_little_known", 2, 1)),
+                *(("members", 3, 29), ("has_epochs", 2, 1)),
                 *(("has_everywhere", 1, 1), ("leads", 0, 1)),
             )
         ),
@@ -147,17 +151,14 @@ LAYOUTS: dict[type[Message], Layout] = {
         Ints("released", "slots"),
         When("has_everywhere", (Ints("everywhere", "members"),)),
         *(Int("above_count"), Ints("above", "above_count")),
-        When(
-            "has_little_known",
-            (Int("little_known_count"), Ints("little_known", "little_known_count")),
-        ),
+        When("has_epochs", EPOCHS),
         Ints("outside"),
     ),
     Join: (
         *(Int("backing", 8), Int("of"), Int("how"), Int("away_count")),
-        *(Ints("away", "away_count"), Ints("roster")),
+        *(Ints("away", "away_count"), *EPOCHS, Ints("roster")),
     ),
-    Leave: (Int("backing", 8), Int("gone"), Ints("roster")),
+    Leave: (Int("backing", 8), Int("epoch"), Int("gone"), Ints("roster")),
     Expelled: VIEW,
     Silence: (),
     Flush: (*VIEW, Int("joins")),

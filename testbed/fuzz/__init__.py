@@ -134,9 +134,11 @@ def try_batch(batch: Batch) -> Tally:
 
 def shrunk(protocol: str, origin: Origin, trials: int = TRIALS) -> Example:
     """The smallest experiment found that goes wrong like that of this origin."""
-    for document, trial in experiments(find_protocol(protocol), origin):
+    for example in experiments(find_protocol(protocol), origin):
+        document, trial = example
         if trial.wrong is not None:
-            return tried(Shrinker(document, trial.wrong, trials).shrink())
+            smallest = Shrinker(document, trial.wrong, trials).shrink()
+            return example if smallest == document else tried(smallest)
     raise ValueError(f"seed {origin.seed} of {protocol} does not go wrong")
 
 

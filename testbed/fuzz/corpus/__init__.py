@@ -4,7 +4,8 @@ Each file is a recipe for a mistake: few processes, few messages, and faults who
 protocol does; its comment says what went wrong. Mistakes resemble each other: somebody is back before
 others know that it was gone, or stands still while a group is merged. So what is near a scene, or
 between two, goes wrong far more often than what is drawn from nothing, and takes little time to run.
-One scene is there for what it reaches, which nothing else does often.
+One scene is there for what it reaches, which nothing else does often. And some are beyond what the
+daisy promises now: it survives these, though not all that is like them.
 """
 
 import tomllib

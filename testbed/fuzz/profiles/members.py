@@ -9,30 +9,10 @@ and there was time to repair their effects, some processes send once more: these
 everywhere. Most systems are small: what goes wrong in a large one mostly goes wrong in one of two or
 three groups, whose run takes a tenth of the time.
 
-The daisy has limits, which all trials respect (``promised``):
-
-- Relaying is ``safe``, or nobody crashes, leaves or is cut off. Where not all members of a group get a
-  message, fewer may be gone: one, or at most ``resilience``; then nobody is cut off as well, nor
-  anybody for ``grace_ms`` or longer. Except for short periods, packets are delayed or lost so seldom
-  that views last: where some packets are late and others are not, by at most a heartbeat on the whole
-  way. And ``patience_ms`` is longer than a round trip, over all links on which everything is late.
-- A process that was cut off for longer than ``grace_ms`` and is gone before it is back leaves a gap. So
-  where anybody crashes or leaves, all periods in which processes are cut off are shorter than that,
-  taken together. So they are where levels grow: two parts that both split groups may not meet again.
-- Nobody is cut off for ``forget_ms`` or longer. Links are slow once at most: two slow periods at a time
-  would delay a packet far beyond the end of both.
-- A view of servers that crashes as a whole, with a local group, leaves a gap. So if all members of a
-  local group are gone at some time, crashed or left, then nobody was cut off, and one of the first
-  members of each group of servers stays. Where groups are split and merged, fewer processes are gone
-  than the smallest group can have, or one at most.
-- The last member of a local group does not leave where groups are merged.
-- Over the reliable channel nobody crashes or leaves: a process that waits for an acknowledgement of one
-  that is gone cannot send more for long. The channel retransmits within half of ``patience_ms``: all
-  that follows a lost packet, heartbeats too, waits for it.
+All trials are within what the daisy ``promises``.
 """
 
 import random
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import networkx as nx
@@ -41,26 +21,13 @@ from typing_extensions import override
 from testbed.experiment import Experiment, Scenario
 from testbed.experiment.network import Network
 from testbed.experiment.seeds import stream
-from testbed.faults import (
-    Crash,
-    Duplication,
-    Fault,
-    Leave,
-    LinkDown,
-    Loss,
-    Pause,
-    RatedFault,
-    Reordering,
-    Slow,
-)
 from testbed.fuzz import elements
 from testbed.fuzz.elements import Document, Members, Table, rounded
 from testbed.fuzz.messages import script_among
 from testbed.fuzz.priorities import change_points
 from testbed.fuzz.profiles.plain import Profile, resolved
+from testbed.fuzz.profiles.promises import least_patience_ms, promises
 from testbed.fuzz.profiles.scenes import (
-    DUPLICATION_MOST,
-    LOSS_MOST,
     SCENES,
     Scenes,
     near,
@@ -159,6 +126,7 @@ class MembersProfile(Profile):
             document["fault"] += self._change_points(resolved(document), rng)
             self._keep_promised(document, rng)
         workload["send"] += self._closing_messages(resolved(document), rng)
+        self._keep_messages_promised(document)
 
     @override
     def storm(self, seed: int, number: int) -> Document:
@@ -183,6 +151,7 @@ class MembersProfile(Profile):
         self._keep_promised(document, rng)
         timed = [fault for fault in document["fault"] if "at_ms" in fault]
         document["workload"]["send"] = storm.messages(timed)
+        self._keep_messages_promised(document)
         document["fault"] += noise(settings, nx.diameter(network.graph), rng)
         self._keep_promised(document, rng)
         return document
@@ -203,47 +172,23 @@ class MembersProfile(Profile):
         while not self.promised(resolved(document)):
             document["fault"].remove(rng.choice(document["fault"]))
 
+    def _keep_messages_promised(self, document: Document) -> None:
+        """Address all messages to everybody if the faults allow nothing else."""
+        if not self.promised(resolved(document)):
+            for message in document["workload"]["send"]:
+                message.pop("to", None)
+
     def _change_points(self, scenario: Scenario, rng: random.Random) -> list[Table]:
         s, network = scenario.experiment.settings, scenario.network
         steps = len(scenario.experiment.workload.send) * network.processes  # type: ignore[attr-defined]
-        spare = s.patience_ms - _least_patience_ms(network, s.heartbeat_ms)
+        spare = s.patience_ms - least_patience_ms(network, s.heartbeat_ms)
         return change_points(network, steps, min(s.heartbeat_ms, spare / 4), False, rng)
 
     @override
     def promised(self, scenario: Scenario) -> bool:
-        """Whether the experiment is within the limits of the daisy, see above."""
-        experiment, network = scenario.experiment, scenario.network
-        s, drawn = experiment.settings, experiment.faults
-        diameter = nx.diameter(network.graph)
-        if s.patience_ms < _least_patience_ms(network, s.heartbeat_ms) + 2 * _late_ms(scenario):
-            return False
-        if (
-            experiment.workload.settle_ms < self.repair_ms(s)
-            or _jitter_ms(scenario) > s.heartbeat_ms
-        ):
-            return False
-        if any(f.per_s is not None or not _bearable(f, s.heartbeat_ms, diameter) for f in drawn):
-            return False
-        if sum(isinstance(fault, Slow) for fault in drawn) > 1:
-            return False
-        cut = sum(fault.for_ms or 0 for fault in drawn if _cuts_off(fault))
-        going = [fault for fault in drawn if isinstance(fault, Crash | Leave)]
-        gone = max(elements.losses(going, network.processes), key=len)
-        if cut >= (s.grace_ms if gone or s.max_levels else s.forget_ms):
-            return False
-        if experiment.channel and (gone or experiment.channel.max_rto_ms > 0.6 * s.patience_ms):
-            return False
-        if len(gone) > _most_gone(s, network.processes):
-            return False
-        if s.inside != "all" and cut and (gone or cut >= s.grace_ms):
-            return False
-        if not s.safe and cut:
-            return False
-        left = any(isinstance(fault, Leave) for fault in drawn)
-        return all(
-            _groups_survive(network.processes, s, gone, left, cut > 0)
-            for gone in elements.losses(going, network.processes)
-        )
+        """Whether the daisy promises to survive the experiment, and has time to repair what it can."""
+        workload, settings = scenario.experiment.workload, scenario.experiment.settings
+        return workload.settle_ms >= self.repair_ms(settings) and promises(scenario)
 
     @override
     def repair_ms(self, settings: Any) -> float:
@@ -266,9 +211,7 @@ class MembersProfile(Profile):
 def _settings(network: Network, variant: Table, rng: random.Random) -> Table:
     """Small groups on any number of levels; in some trials they are split and merged."""
     heartbeat = rng.choice(HEARTBEATS_MS)
-    patience = max(
-        rng.choice([3.5, 3.5, 5, 10]) * heartbeat, _least_patience_ms(network, heartbeat)
-    )
+    patience = max(rng.choice([3.5, 3.5, 5, 10]) * heartbeat, least_patience_ms(network, heartbeat))
     drawn: Table = {
         "group_size": rng.choice([1, 2, 2, 2, 2, 3, 3, 4, 5]),
         "levels": rng.choice([1, 2, 2, 2, 2, 2, 2, 3, 4]),
@@ -300,73 +243,6 @@ def _channel(settings: Any, rng: random.Random) -> Table | str:
     soon = rounded(settings.patience_ms / 2)
     timeouts = dict.fromkeys(("min_rto_ms", "initial_rto_ms", "max_rto_ms"), soon)
     return {"model": "reliable", "retries": CHANNEL_RETRIES, **timeouts}
-
-
-def _groups_survive(processes: int, s: Any, gone: frozenset[int], left: bool, cut: bool) -> bool:
-    tree = daisy(processes, s.group_size, s.levels, s.split_above is not None)
-    local = [roster for number, roster in tree.rosters.items() if number < LEVEL]
-    if s.split_above is not None or s.merge_below:
-        sizes = [len(roster) for roster in local]
-        if s.split_above is not None:
-            sizes.append((s.split_above + 1) // 2)
-        alone = len(gone) <= 1 and not (left and s.merge_below)
-        return alone or len(gone) < min(sizes)
-    if len(local) == 1 or not any(roster <= gone for roster in local):
-        return True
-    servers = [set(members) for number, members in tree.members.items() if number >= LEVEL]
-    return not cut and not any(members <= gone for members in servers)
-
-
-def _most_gone(s: Any, processes: int) -> int:
-    """How many processes may crash or leave, given how many members keep a message."""
-    if s.early or not s.safe:
-        return 0
-    most = {"all": processes, "server": 1, "recipients": int(s.resilience)}
-    return most[s.inside]
-
-
-def _cuts_off(fault: Fault) -> bool:
-    return isinstance(fault, LinkDown | Pause | Slow) or (
-        isinstance(fault, Loss) and fault.for_ms is not None
-    )
-
-
-def _bearable(fault: Fault, heartbeat_ms: float, diameter: int) -> bool:
-    """Whether processes still hear heartbeats of each other, or the fault ends."""
-    if isinstance(fault, Reordering):
-        return fault.late_ms <= heartbeat_ms
-    if isinstance(fault, Duplication):
-        return fault.rate * diameter <= DUPLICATION_MOST
-    if isinstance(fault, LinkDown | Pause | Slow):
-        return fault.for_ms is not None
-    return not (isinstance(fault, RatedFault) and fault.for_ms is None) or (
-        fault.rate * diameter <= LOSS_MOST
-    )
-
-
-def _late_ms(scenario: Scenario) -> float:
-    """How late a packet may be that nothing overtakes: all are late, or the channel keeps order."""
-    keeps_order = scenario.experiment.channel is not None
-    return sum(ms for fault, ms in _lateness(scenario) if fault.rate == 1 or keeps_order)
-
-
-def _jitter_ms(scenario: Scenario) -> float:
-    """How much later than another a packet may be that takes the same way."""
-    return sum(ms for fault, ms in _lateness(scenario) if fault.rate < 1)
-
-
-def _lateness(scenario: Scenario) -> Iterator[tuple[Reordering, float]]:
-    """The faults that make packets late, and by how much on the whole way."""
-    crossed = nx.diameter(scenario.network.graph)
-    for fault in scenario.experiment.faults:
-        if isinstance(fault, Reordering):
-            yield fault, fault.late_ms * (crossed if fault.link is None else 1)
-
-
-def _least_patience_ms(network: Network, heartbeat_ms: float) -> float:
-    """A round trip and three heartbeats."""
-    longest = max(link["delay_ns"] for _, _, link in network.graph.edges(data=True)) / 1e6
-    return rounded(3 * heartbeat_ms + 3 * longest * nx.diameter(network.graph))
 
 
 def _end_ms(experiment: Experiment) -> float:

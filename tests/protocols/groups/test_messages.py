@@ -46,7 +46,8 @@ views = st.builds(ViewId, words, words)
 rosters = st.frozensets(processes, min_size=1)
 backings = st.integers(0, 2**64 - 1)
 names = st.builds(MessageId, processes, words)
-labels = st.builds(Label, names, words, some)
+labels = st.builds(Label, names, words)
+epochs = st.dictionaries(processes, words, max_size=4).map(lambda d: tuple(sorted(d.items())))
 members = st.builds(Member, processes, backings, rosters, words, some)
 casts = st.builds(
     Cast,
@@ -58,7 +59,7 @@ casts = st.builds(
     time=words,
     vector=vectors,
     dests=st.none() | some,
-    newcomers=some,
+    epochs=epochs,
 )
 
 
@@ -76,7 +77,7 @@ def reports(draw: st.DrawFn) -> Report:
         everywhere=draw(st.none() | st.tuples(*[words] * size)),
         above=tuple(draw(some)),
         outside=draw(some),
-        little_known=draw(some),
+        epochs=draw(epochs),
     )
 
 
@@ -91,6 +92,7 @@ def joins(draw: st.DrawFn) -> Join:
         how=draw(st.integers(0, 2)),
         roster=roster,
         away=draw(st.frozensets(st.sampled_from(sorted(roster)))),
+        epochs=tuple((p, epoch) for p, epoch in draw(epochs) if p in roster),
     )
 
 
@@ -110,7 +112,7 @@ plain = st.one_of(
     reports(),
     joins(),
     st.builds(Silence, processes, words),
-    st.builds(Leave, processes, words, backing=backings, roster=rosters),
+    st.builds(Leave, processes, words, backing=backings, epoch=words, roster=rosters),
     st.builds(Expelled, processes, words, view=views),
     st.builds(Flush, processes, words, view=views, joins=st.booleans()),
     st.builds(
@@ -183,7 +185,7 @@ def test_control_information_that_is_cut_short_is_refused_or_means_something_sho
 
 
 def test_a_message_that_is_passed_on_and_cut_short_is_refused() -> None:
-    inner = Leave(0, 0, backing=1 << 40, roster=frozenset({0, 1}))
+    inner = Leave(0, 0, backing=1 << 40, epoch=1, roster=frozenset({0, 1}))
     control = Passed(0, 0, sender=0, to=1, inner=inner).encode_control()
     for end in range(len(control)):
         with pytest.raises(WireError):
@@ -193,7 +195,7 @@ def test_a_message_that_is_passed_on_and_cut_short_is_refused() -> None:
 def test_a_pack_that_is_cut_short_is_refused_or_shorter_and_one_without_its_payload_is_empty() -> (
     None
 ):
-    inner = [Leave(0, 0, backing=1 << 40, roster=frozenset({0, 1})), Silence(1, 2)]
+    inner = [Leave(0, 0, backing=1 << 40, epoch=1, roster=frozenset({0, 1})), Silence(1, 2)]
     control = Pack.of(0, inner).encode_control()
     whole = ENTRY.size + inner[0].control_size
     for end in {*range(1, len(control))} - {whole}:
@@ -209,8 +211,9 @@ def test_a_pack_that_is_cut_short_is_refused_or_shorter_and_one_without_its_payl
     [
         (Cast, [1, 1, 2 << 2, 5, 1]),  # half a vector
         (Cast, [1, 1, 1 << 2 | 1, 5, 1, 3]),  # to all, and to 3
-        (Cast, [1, 1, 2, 5, 0]),  # newcomers, and none
-        (Cast, [1, 1, 2, 5, 2, 3]),  # newcomers, and too few
+        (Cast, [1, 1, 2, 5, 0]),  # epochs, and none
+        (Cast, [1, 1, 2, 5, 2, 3, 2, 4]),  # epochs, and too few
+        (Cast, [1, 1, 2, 5, 2, 4, 2, 3, 2]),  # epochs, not in order
         (Cast, [1, 1, 2, 5]),
         (Cast, [1, 1, 0, 5, 3, 2]),  # not in order
         (Cast, [1, 1, 0, 5, PROCESSES]),
@@ -221,13 +224,15 @@ def test_a_pack_that_is_cut_short_is_refused_or_shorter_and_one_without_its_payl
         (Report, [1, 1, 0, 0, 0, 0, 4, 3]),  # who is away from other groups, not in order
         (Report, [1, 1, 0, 0, 0]),
         (Join, [0, 1, 0, 0, 0]),
-        (Join, [0, 1, 0, 4, 0, 3]),  # no way to join
-        (Join, [0, 1, 0, 0, 1, 3, 4]),  # away, and not in the roster
+        (Join, [0, 1, 0, 3, 0, 0, 3]),  # no way to join
+        (Join, [0, 1, 0, 0, 1, 3, 0, 4]),  # away, and not in the roster
         (Join, [0, 1, 0, 0, 3, 3, 4]),  # too few are away
-        (Join, [0, 1, 0, 0, 0, 4, 3]),  # not in order
-        (Leave, [0, 1, 0, 3, 2]),  # not in order
-        (Leave, [0, 1, 2, 3]),  # neither gone nor there
-        (Leave, [0, 1]),
+        (Join, [0, 1, 0, 0, 0, 0, 4, 3]),  # not in order
+        (Join, [0, 1, 0, 0, 0, 1, 5, 2, 4]),  # the epoch of one who is not in the roster
+        (Join, [0, 1, 0, 0, 0, 2, 4, 2, 4]),  # too few epochs
+        (Leave, [0, 1, 1, 0, 3, 2]),  # not in order
+        (Leave, [0, 1, 1, 2, 3]),  # neither gone nor there
+        (Leave, [0, 1, 1]),
         (Flush, [1]),
         (Flush, [1, 1]),
         (Flush, [1, 1, 2]),
@@ -340,9 +345,6 @@ def test_all_that_members_have_is_merged_in_the_order_of_logical_times(had: list
     assert [(label.time, label.id) for label in union] == sorted(
         {label.id: (label.time, label.id) for label in had}.values()
     )
-    for label in union:
-        same = [other.newcomers for other in had if other.id == label.id]
-        assert label.newcomers == frozenset().union(*same)
 
 
 # stamps

@@ -47,14 +47,6 @@ def test_the_archive_is_emptied_of_what_is_for_those_who_are_back_or_count_as_cr
     assert all(map(kept.has_seen, casts))
 
 
-def test_a_newcomer_is_not_owed_what_is_not_for_it() -> None:
-    kept = Stability()
-    cast = Cast(A, 1).without(frozenset({D}))
-    kept.record(cast)
-    kept.settle([cast.id], frozenset({D}))
-    assert not kept.archive
-
-
 def test_each_incarnation_has_its_own_numbers() -> None:
     kept = Stability()
     again = Cast(A, (1 << SEQUENCE_BITS) + 1)

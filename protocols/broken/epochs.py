@@ -1,0 +1,95 @@
+"""Daisies that make a mistake about who is to get what, after somebody was away or has come back."""
+
+from typing import ClassVar
+
+from typing_extensions import override
+
+from ..daisy import Daisy
+from ..groups.detector import Detector
+from ..groups.epochs import Agreed, Pairs
+from ..groups.messages import Cast
+from ..groups.places import NOBODY, Places
+from .group_layer import OtherPart
+
+
+class Hospitable(Daisy):
+    """Delivers all that is addressed to it, whenever it was sent.
+
+    Broken rule: what was sent to a process before it left, or crashed, is not for it when it is back.
+    It may lack what that follows.
+    """
+
+    name: ClassVar[str] = "broken-hospitable"
+
+    @override
+    def is_due(self, cast: Cast) -> bool:
+        return cast.is_for((self.me,))
+
+
+class Homebound(Daisy):
+    """Relays down to a group only what is for those below it.
+
+    Broken rule: who is away may be found next by any group, which must have what was sent to it.
+    """
+
+    name: ClassVar[str] = "broken-homebound"
+
+    @override
+    def due(self, level: int) -> frozenset[int]:
+        return self.roster(level)
+
+
+class _NoPlaces(Places):
+    @override
+    def unknown(self) -> frozenset[int]:
+        return NOBODY
+
+
+class Dismissive(OtherPart):
+    """Does not care about those who are known to be members, but not where.
+
+    Broken rule: one may have been admitted to a view that does not prevail. Others may have heard of it
+    and send it answers, which are kept for it.
+    """
+
+    name: ClassVar[str] = "broken-dismissive"
+    part: ClassVar[str] = "places"
+    other: ClassVar[type] = _NoPlaces
+
+
+class _Mute(Agreed):
+    @override
+    def without(self, pairs: Pairs) -> Pairs:
+        return ()
+
+
+class Mute(OtherPart):
+    """Says of epochs only what a view agrees on.
+
+    Broken rule: messages and heartbeats tell the epochs that not all in the view know. What others send
+    to one that is back is for what it was before.
+    """
+
+    name: ClassVar[str] = "broken-mute"
+    part: ClassVar[str] = "agreed"
+    other: ClassVar[type] = _Mute
+
+
+class _Obedient(Detector):
+    @override
+    def _leader(self, now: int) -> tuple[int, int]:
+        gone, self.gone = self.gone, set()
+        leader = super()._leader(now)
+        self.gone = gone
+        return leader
+
+
+class Obedient(OtherPart):
+    """Lets one lead that has left, as long as it is heard.
+
+    Broken rule: it may talk to the group, to be admitted again, and suspects nobody for the others.
+    """
+
+    name: ClassVar[str] = "broken-obedient"
+    part: ClassVar[str] = "detector"
+    other: ClassVar[type] = _Obedient

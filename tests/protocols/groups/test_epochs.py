@@ -1,0 +1,79 @@
+"""Epochs: who knows which, and for which membership a message is."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from testbed.protocols.groups.epochs import (
+    INCARNATION_BITS,
+    Agreed,
+    Epochs,
+    Pairs,
+    greatest,
+    is_member,
+    left,
+    of,
+)
+from testbed.protocols.groups.messages import Cast
+
+A, B, C = 0, 1, 2
+
+numbers = st.integers(1, 9)
+known = st.dictionaries(st.integers(0, 5), numbers).map(lambda d: tuple(sorted(d.items())))
+
+
+def test_a_process_that_leaves_and_comes_back_has_another_epoch_each_time() -> None:
+    mine, seen = Epochs(A, 6), [0]
+    for _ in range(3):
+        mine.come_back()
+        seen += [left(seen[-1]), mine.of(A)]
+    assert seen == sorted(set(seen))
+    assert [is_member(epoch) for epoch in seen] == [True, False] * 3 + [True]
+
+
+def test_a_restarted_process_has_a_greater_epoch_although_it_remembers_none() -> None:
+    before = Epochs(A, 6, 1)
+    before.come_back()
+    assert Epochs(A, 6, 2).of(A) > before.of(A) > Epochs(A, 6, 1).of(A) == 1 << INCARNATION_BITS
+
+
+def test_only_the_process_itself_says_in_which_epoch_it_is() -> None:
+    mine = Epochs(A, 6)
+    mine.learn(((A, 7), (B, 2)))
+    assert (mine.of(A), mine.of(B), mine.of(C)) == (0, 2, 0)
+    mine.learn(((B, 1), (C, 4)))
+    assert mine.pairs == ((B, 2), (C, 4))
+    assert mine.only({C, 5}) == ((C, 4),)
+
+
+def test_a_message_is_for_the_epoch_that_its_sender_knew() -> None:
+    cast = Cast(B, 1, dests=frozenset({A}), epochs=((A, 2),))
+    assert [cast.is_due(A, epoch) for epoch in (0, 1, 2, 4)] == [False, False, True, False]
+    assert not cast.is_due(C, 0)
+    assert Cast(B, 2).is_due(C, 0)
+
+
+def test_who_has_left_is_no_member_until_it_is_back() -> None:
+    mine = Epochs(A, 3)
+    mine.learn(((B, 1),))
+    assert mine.members == {A, C}
+    mine.learn(((B, 2),))
+    assert mine.members == {A, B, C}
+
+
+@given(known, known)
+def test_who_learns_what_another_knows_knows_what_both_knew(one: Pairs, other: Pairs) -> None:
+    process = Epochs(9, 10)
+    process.learn(one)
+    process.learn(other)
+    assert process.pairs == greatest(one, other)
+    assert all(of(process.pairs, p) == max(of(one, p), of(other, p)) for p in range(6))
+
+
+@given(known, known)
+def test_in_a_view_only_what_differs_from_what_was_agreed_on_travels(
+    one: Pairs, all: Pairs
+) -> None:
+    agreed = Agreed(all)
+    differ = agreed.without(one)
+    assert agreed.complete(differ) == one or (not differ and one == all)
+    assert {p for p, _ in differ} == {p for p in range(6) if of(one, p) != of(all, p)}
