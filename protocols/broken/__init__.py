@@ -31,7 +31,7 @@ from .daisy import (
     Stubborn,
     Undecided,
 )
-from .epochs import Dismissive, Homebound, Hospitable, Mute, Obedient
+from .epochs import Dismissive, Homebound, Hospitable, Mute, Obedient, Timeless
 from .group_layer import (
     Awaiting,
     Deaf,
@@ -98,6 +98,7 @@ BROKEN: dict[str, type[Protocol]] = {
         Homebound,
         Dismissive,
         Mute,
+        Timeless,
         Obedient,
         Undecided,
         Stubborn,

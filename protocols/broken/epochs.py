@@ -57,6 +57,27 @@ class Dismissive(OtherPart):
     other: ClassVar[type] = _NoPlaces
 
 
+class _Timeless(Places):
+    @override
+    def unknown(self) -> frozenset[int]:
+        view, epochs = self.group.view, self.group.epochs
+        if view is None or not self.group.above.is_top():
+            return super().unknown()
+        return epochs.members - view.roster
+
+
+class Timeless(OtherPart):
+    """Takes a process to be below the group that answers for it, although that knew it before it left.
+
+    Broken rule: a place counts for the epoch in which a process has it. It may be below another group
+    since, and what is for it is not relayed there.
+    """
+
+    name: ClassVar[str] = "broken-timeless"
+    part: ClassVar[str] = "places"
+    other: ClassVar[type] = _Timeless
+
+
 class _Mute(Agreed):
     @override
     def without(self, pairs: Pairs) -> Pairs:

@@ -249,6 +249,7 @@ class Daisy(Hierarchy):
 
     def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
         number = self.path[level]
+        me = me if level else me._replace(epochs=self.epochs.only({self.me}))
         if self.levels is not None and (level or number not in self.tree.rosters):
             others = self.levels.others(level, me.roster)
             candidates = sorted(self.levels.rosters[level])

@@ -214,7 +214,7 @@ class Hierarchy(Protocol):
             backing, missing = view.id.number << BACKING_BITS, group.missing()
             settled = missing == view.away
             roster = self._answers_for(level, now, settled)
-            below = roster, group.number, roster & missing.union(group.given)
+            below = roster, group.number, roster & missing.union(group.given), view.epochs
             if not last:
                 above = self.groups[level + 1]
                 changed = above.me.backing < backing or above.me[2:] != below

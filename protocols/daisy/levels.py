@@ -182,7 +182,7 @@ class Levels:
         if join.how != OUTSIDE or not self.daisy.is_member(level):
             return
         assert group.view is not None
-        home = self._home(level, Joiner(join.member, join.how, 0, join.epochs))
+        home = self._home(level, Joiner(join.member, join.how, 0))
         if home is None and sender == join.source and not group.is_server:
             yield Send((group.view.server,), join)
         elif home is not None and home.of != group.number:

@@ -65,7 +65,9 @@ class Matrices(Casting):
 
     def recipients(self, cast: Cast, i: int) -> list[int]:
         """The members that a cast of member i goes to."""
-        lost = self.top and cast.dests is not None and cast.leaves(self.view.roster)
+        lost = (
+            self.top and cast.dests is not None and cast.leaves(self.view.roster, self.view.epochs)
+        )
         to = [
             j
             for j, member in enumerate(self.view.members)
@@ -75,7 +77,7 @@ class Matrices(Casting):
         return to + [j for j in witnesses if j not in to][: max(0, self.k - len(to))]
 
     def _leaves(self, cast: Cast) -> bool:
-        return not self.top and cast.leaves(self.view.here)
+        return not self.top and cast.leaves(self.view.here, self.view.epochs)
 
     def _count(self, cast: Cast, i: int, j: int) -> int:
         """The number of a cast of member i among those to j; or among all its casts, if j is i."""

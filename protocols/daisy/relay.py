@@ -43,7 +43,7 @@ class Relaying:
         view = self.daisy.groups[level].view
         if view is None or level + 1 == len(self.daisy.path):
             return False
-        return cast.leaves(view.here)
+        return cast.leaves(view.here, view.epochs)
 
     def note(self, level: int, cast: Cast) -> None:
         """Queue what a group has delivered for the groups above and below."""

@@ -103,6 +103,7 @@ class Flat(Protocol):
     def _group(self, me: Member, view: View | None = None, now: int = 0) -> Group:
         others = [member for member in self.first.members if member.process != self.me]
         way, candidates, above = type(self).way, self.first.processes, Waiting(self.outbox)
+        me = me._replace(epochs=self.epochs.only({self.me}))
         return Group(0, me, self.timing, candidates, way, view, now, others, above, self.epochs)
 
     def prepared(self, cast: Cast) -> Cast | None:

@@ -65,9 +65,9 @@ class Admission:
         else:
             how, peers = INSIDE, group.detector.hubs(now)
         if peers:
-            _, backing, roster, of, away = group.me
-            fields = {"backing": backing, "of": of, "how": how, "roster": roster, "away": away}
-            yield group.send(peers, Join, **fields, epochs=group.epochs.only(roster))
+            fields = group.me._asdict()
+            del fields["process"]
+            yield group.send(peers, Join, how=how, **fields)
 
     def _seekers(self, now: int) -> list[int]:
         return [p for p, heard in self.seekers.items() if now - heard < self.timing.patience]
@@ -169,7 +169,7 @@ class Admission:
             yield from change.send_again(INSTALL, join.source, now)
         elif not any(m.replaces(join.member) for m in group.view.members):
             how = self.how_it_joins(join)
-            group.succession.joiners[join.source] = Joiner(join.member, how, now, join.epochs)
+            group.succession.joiners[join.source] = Joiner(join.member, how, now)
             group.succession.leavers.pop(join.source, None)
             group.detector.gone.discard(join.source)
             coordinator = group.succession.leaders(group.detector.alive(now), now)[0].process
@@ -217,8 +217,7 @@ class Admission:
             if peers:
                 yield Send(peers, leave)
         if group.me not in group.view.members:
-            known = group.epochs.only(group.me.roster)
-            group.succession.joiners[me] = Joiner(group.me, INSIDE, now, known)
+            group.succession.joiners[me] = Joiner(group.me, INSIDE, now)
             yield from self.ask(now)
 
     def _is_needed(self, now: int) -> bool:

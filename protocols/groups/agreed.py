@@ -58,6 +58,7 @@ class Writer:
             self.words(member.process, *divmod(member.backing, 1 << 32), member.of)
             self.list(sorted(member.roster))
             self.list(sorted(member.away))
+            self.epochs(member.epochs)
 
     def names(self, names: Collection[MessageId]) -> None:
         """Append names, after twice their number."""
@@ -113,7 +114,7 @@ class Reader:
         """One member."""
         process, high, low, of = self.words(4)
         roster, away = frozenset(self.list()), frozenset(self.list())
-        return Member(process, high << 32 | low, roster, of, away)
+        return Member(process, high << 32 | low, roster, of, away, self.epochs())
 
     def names(self) -> tuple[MessageId, ...]:
         """Names, after twice their number."""

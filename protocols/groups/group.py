@@ -114,9 +114,8 @@ class Group:
     def is_server(self) -> bool:
         """Whether this process is the first of the view, as far as it knows."""
         view = self.view
-        if view is None or view.members[0].process != self.me.process:
-            return False
-        return self.machine.state != OUT
+        first = view is not None and view.members[0].process == self.me.process
+        return first and self.machine.state != OUT
 
     @property
     def history(self) -> dict[MessageId, Cast]:
@@ -272,19 +271,21 @@ class Group:
         casting = self.casting
         if cast.view == NO_VIEW and cast.id in self.change.fetching.holders:
             yield from self.change.on_body(cast, now)
-        elif casting is None or not self.is_current(cast.view, sender):
+            return
+        if casting is None or not self.is_current(cast.view, sender):
             yield Discard(cast, "other view")
-        elif not casting.fits(cast, sender):
+            return
+        cast = self._with_epochs(cast, self.agreed.complete(cast.epochs))
+        if not casting.fits(cast, sender):
             yield Discard(cast, "malformed")
-        else:
-            cast = self._with_epochs(cast, self.agreed.complete(cast.epochs))
-            casting.note_vector(sender, cast.vector)
-            if not casting.hold(cast, sender):
-                yield Discard(cast, "duplicate")
-                return
-            if cast.is_for((self.me.process,)) and not casting.deliverable_now(cast, sender):
-                yield Hold(cast, None)
-            yield from self.go_on(casting, now)
+            return
+        casting.note_vector(sender, cast.vector)
+        if not casting.hold(cast, sender):
+            yield Discard(cast, "duplicate")
+            return
+        if cast.is_for((self.me.process,)) and not casting.deliverable_now(cast, sender):
+            yield Hold(cast, None)
+        yield from self.go_on(casting, now)
 
     def go_on(self, casting: Casting, now: int) -> Effects:
         """Deliver what has become deliverable; report soon if others wait for that."""

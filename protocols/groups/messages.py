@@ -138,9 +138,12 @@ class Cast(GroupMessage):
         """Whether a process in this epoch is to deliver it."""
         return self.is_for((process,)) and epoch_of(self.epochs, process) == epoch
 
-    def leaves(self, processes: Collection[int]) -> bool:
-        """Whether some destinations are not among these processes."""
-        return self.dests is None or not self.dests <= set(processes)
+    def leaves(self, processes: Collection[int], epochs: Pairs = ()) -> bool:
+        """Whether some destinations are not among these processes, or not in these epochs yet."""
+        if self.dests is None or not self.dests <= set(processes):
+            return True
+        later = (p for p, epoch in self.epochs if epoch > epoch_of(epochs, p))
+        return not self.dests.isdisjoint(later)
 
     @override
     def words(self) -> tuple[int, ...]:
@@ -248,7 +251,7 @@ class Join(GroupMessage):
     @property
     def member(self) -> Member:
         """The member that its source wants to be."""
-        return Member(self.source, self.backing, self.roster, self.of, self.away)
+        return Member(self.source, self.backing, self.roster, self.of, self.away, self.epochs)
 
     @override
     def words(self) -> tuple[int, ...]:

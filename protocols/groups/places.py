@@ -5,8 +5,9 @@ by its new server yet. Others may have heard of it, and send it messages. As lon
 answers for it, every group keeps these, and relays them down as well as up: whichever group has it in
 the end, or has it again, has delivered them in causal order.
 
-The group at the top knows all who are below some group. Others learn that from it, by way of their
-servers; meanwhile whoever has begun a new epoch counts as below none.
+The group at the top knows all who are below some group, and in which epoch: one that has begun a new
+one may be below another group. Others learn that from it, by way of their servers; meanwhile whoever
+has begun a new epoch counts as below none.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from .epochs import Pairs, is_member
+from .epochs import Pairs, is_member, of
 
 if TYPE_CHECKING:
     from .group import Group
@@ -35,13 +36,11 @@ class Places:
         epochs, view = self.group.epochs, self.group.view
         if view is None:
             return NOBODY
+        late = frozenset([p for p, e in epochs.pairs if is_member(e) and e > of(view.epochs, p)])
         if self.group.above.is_top():
-            return epochs.members - view.roster
-        if not epochs.pairs:
-            return NOBODY
-        known, roster = self.elsewhere, view.roster
-        new = [p for p, e in epochs.pairs if is_member(e) and known.get(p) != e and p not in roster]
-        return frozenset(new)
+            return epochs.members - (view.roster - late)
+        known = self.elsewhere
+        return frozenset([p for p in late if known.get(p) != epochs.of(p)])
 
     def learn(self, told: Pairs, missing: Collection[int]) -> None:
         """Note who is below some group: all in these epochs, but for those that are missing."""

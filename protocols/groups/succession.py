@@ -21,11 +21,10 @@ class Joiner(NamedTuple):
     member: Member
     how: int
     asked_at: int
-    epochs: Pairs = ()  # of those below it
 
     def is_new(self, known: Pairs, processes: Iterable[int] | None = None) -> bool:
         """Whether nobody who knows these epochs has heard of those below it, or of some of them."""
-        told = dict(self.epochs)
+        told = dict(self.member.epochs)
         below = self.member.roster if processes is None else processes
         return all(told.get(p, 0) > epoch_of(known, p) for p in below)
 
@@ -156,7 +155,7 @@ class Succession:
     def epochs(self, states: Iterable[Flushed]) -> Pairs:
         """The epochs that all will know in the next view: also of those who come and go."""
         leave = ((process, wish.epoch) for process, wish in self.leavers.items())
-        join = (joiner.epochs for joiner in self.joiners.values())
+        join = (joiner.member.epochs for joiner in self.joiners.values())
         told = (state.epochs for state in states)
         return greatest(self.group.epochs.pairs, tuple(leave), *join, *told)
 

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from .epochs import Pairs, greatest
+
 FIRST = 1 << 16  # the number of the views at the beginning
 
 
@@ -33,7 +35,7 @@ class Member(NamedTuple):
 
     ``of`` is the group that it serves below, or in a local group the process. ``backing`` grows
     whenever a member joins for the same ``of``: the greater one prevails. Who of the roster is absent
-    below is ``away``.
+    below is ``away``; it is in these ``epochs`` that they are below the member.
     """
 
     process: int
@@ -41,6 +43,7 @@ class Member(NamedTuple):
     roster: frozenset[int]
     of: int
     away: frozenset[int] = frozenset()
+    epochs: Pairs = ()
 
     def replaces(self, other: Member) -> bool:
         """Whether it replaces another member."""
@@ -88,6 +91,12 @@ class View:
     def here(self) -> frozenset[int]:
         """The processes that the members answer for and that are not away."""
         return self.present - self.away
+
+    @cached_property
+    def epochs(self) -> Pairs:
+        """In which epochs all these processes are below the group."""
+        known = (m for m in (*self.members, *self.absent) if m.epochs)
+        return greatest(*([pair for pair in m.epochs if pair[0] in m.roster] for m in known))
 
     def is_majority(self, agreed: Collection[int], replaced: Collection[int]) -> bool:
         """Whether those who agreed are a majority of the members that were not replaced."""

@@ -22,6 +22,7 @@ EXAMPLES = {
     "broken-dismissive": ("loss", "daisy-split-off-and-given-up"),
     "broken-obedient": ("loss", "daisy-heard-after-it-left"),
     "broken-persistent": ("loss", "daisy-answered-and-in-another-view"),
+    "broken-timeless": ("order", "daisy-known-by-reports"),
     "broken-undecided": ("unrepaired", "daisy-back-before-it-left"),
     "broken-stubborn": ("unrepaired", "daisy-leaves-before-it-is-back"),
     "broken-idle": ("loss", "daisy-server-leaves"),

@@ -48,7 +48,7 @@ backings = st.integers(0, 2**64 - 1)
 names = st.builds(MessageId, processes, words)
 labels = st.builds(Label, names, words)
 epochs = st.dictionaries(processes, words, max_size=4).map(lambda d: tuple(sorted(d.items())))
-members = st.builds(Member, processes, backings, rosters, words, some)
+members = st.builds(Member, processes, backings, rosters, words, some, epochs)
 casts = st.builds(
     Cast,
     processes,
