@@ -59,6 +59,7 @@ from .timestamp import (
 )
 from .view_change import (
     Bequeathing,
+    Credulous,
     Eager,
     Mistaking,
     Persistent,
@@ -124,6 +125,7 @@ BROKEN: dict[str, type[Protocol]] = {
         Nostalgic,
         Confusing,
         Mistaking,
+        Credulous,
         Recanting,
         Persistent,
         Departing,

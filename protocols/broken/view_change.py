@@ -7,6 +7,7 @@ from typing_extensions import override
 
 from ..base import Effects
 from ..daisy import Daisy
+from ..groups.agreed import Flushed
 from ..groups.answers import Answers
 from ..groups.flush import Flush
 from ..groups.group import Group
@@ -50,6 +51,24 @@ class Mistaking(OtherPart):
     name: ClassVar[str] = "broken-mistaking"
     part: ClassVar[str] = "succession"
     other: ClassVar[type] = _Mistaking
+
+
+class _Credulous(ViewChange):
+    @override
+    def counts(self, answer: Flushed, sender: int) -> bool:
+        return True
+
+
+class Credulous(OtherPart):
+    """Takes the answer of one that was restarted for that of the member which it was before.
+
+    Broken rule: it has lost what it had, and joins the group first. Else nothing is named of what is
+    kept for those who are away, and it may be the last one that answers for them.
+    """
+
+    name: ClassVar[str] = "broken-credulous"
+    part: ClassVar[str] = "change"
+    other: ClassVar[type] = _Credulous
 
 
 class _Recanting(ViewChange):

@@ -164,7 +164,7 @@ class Flushed(NamedTuple):
     Where members do not get all messages, also what was only received and how many of each
     member's first casts are firm; where messages name others, what was seen. Who comes from another
     group brings along those who were absent there. A ``member`` of the view tells for whom it answers
-    now. All tell the epochs that they know.
+    now, one that is in no view which member it wants to be. All tell the epochs that they know.
     """
 
     view: ViewId

@@ -359,7 +359,7 @@ class Group:
         known = self.epochs.pairs
         if self.casting is None or self.view is None:
             labels, brought = tuple(map(Label.of, casts)), self.admission.brought
-            return Flushed(ViewId(), labels, absent=brought, epochs=known)
+            return Flushed(ViewId(), labels, absent=brought, member=(self.me,), epochs=known)
         if not self.seeking:
             flushed = self.casting.flushed(casts)
             return flushed._replace(member=(self.me,), epochs=known)

@@ -113,7 +113,7 @@ class Reporting:
             yield from group.admission.correct(sender, now)
             return
         group.epochs.learn(report.epochs)
-        if sender == group.view.server:
+        if sender == group.view.server and report.delivered:  # else it says only its view
             self.learn_above(report.above, now)
             group.detector.learn_outside(report.outside, now)
             group.places.learn(group.agreed.complete(report.epochs), report.outside)

@@ -230,6 +230,7 @@ class ViewChange:
         self.proposal = self.pending = None
         self.fetching.forget()
         group.admission.asking_since = now
+        group.admission.contacts = group.admission.contacts or (sender,)
         yield group.go("flush")
         answer = group.flushed(flush.joins).encode()
         for part in self._in_parts(answer, flush.view, FLUSHED):
@@ -252,11 +253,17 @@ class ViewChange:
         try:
             if part.what == INSTALL:
                 yield from self._on_install(Install.decode(data), sender, now)
-            elif self.proposal is not None:
-                self.proposal.states[sender] = Flushed.decode(data)
+            elif self.proposal is not None and self.counts(answer := Flushed.decode(data), sender):
+                self.proposal.states[sender] = answer
                 yield from self._decide(now)
         except WireError:
             yield Count("malformed")
+
+    def counts(self, answer: Flushed, sender: int) -> bool:
+        """Whether an answer counts: who was restarted is not the member that it was, and joins."""
+        asked = () if self.proposal is None else self.proposal.target
+        before = (m.backing for m in asked if m.process == sender)
+        return answer.view != NO_VIEW or all(m.backing <= b for b in before for m in answer.member)
 
     def _in_parts(self, data: bytes, view: ViewId, what: int) -> tuple[Part, ...]:
         group = self.group

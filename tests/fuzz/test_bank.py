@@ -23,6 +23,7 @@ EXAMPLES = {
     "broken-obedient": ("loss", "daisy-heard-after-it-left"),
     "broken-persistent": ("loss", "daisy-answered-and-in-another-view"),
     "broken-timeless": ("order", "daisy-known-by-reports"),
+    "broken-credulous": ("gap", "daisy-restarted-and-answered"),
     "broken-undecided": ("unrepaired", "daisy-back-before-it-left"),
     "broken-stubborn": ("unrepaired", "daisy-leaves-before-it-is-back"),
     "broken-idle": ("loss", "daisy-server-leaves"),
