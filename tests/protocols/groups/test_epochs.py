@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from testbed.protocols.groups.detector import Timing
 from testbed.protocols.groups.epochs import (
     INCARNATION_BITS,
     Agreed,
@@ -13,9 +14,12 @@ from testbed.protocols.groups.epochs import (
     left,
     of,
 )
+from testbed.protocols.groups.group import Group
 from testbed.protocols.groups.messages import Cast
+from testbed.protocols.groups.view import Member, View, ViewId
 
 A, B, C = 0, 1, 2
+TIMING = Timing(20, 70, 210, 60_000, None)
 
 numbers = st.integers(1, 9)
 known = st.dictionaries(st.integers(0, 5), numbers).map(lambda d: tuple(sorted(d.items())))
@@ -50,6 +54,34 @@ def test_a_message_is_for_the_epoch_that_its_sender_knew() -> None:
     assert [cast.is_due(A, epoch) for epoch in (0, 1, 2, 4)] == [False, False, True, False]
     assert not cast.is_due(C, 0)
     assert Cast(B, 2).is_due(C, 0)
+
+
+def test_a_message_leaves_a_group_that_has_a_destination_in_an_older_epoch_only() -> None:
+    cast = Cast(B, 1, dests=frozenset({A}), epochs=((A, 2), (C, 4)))
+    assert [cast.leaves({A, C}, ((A, epoch), (C, 0))) for epoch in (0, 1, 2, 4)] == [
+        *(True, True),
+        *(False, False),
+    ]
+    assert cast.leaves({C}, ((A, 2),))
+    assert not Cast(B, 2, dests=frozenset({A})).leaves({A})
+
+
+def test_a_view_knows_in_which_epoch_who_is_below_it() -> None:
+    below = Member(A, 0, frozenset({A, C}), 5, epochs=((A, 2), (B, 4)))
+    gone = Member(B, 0, frozenset({B}), 6, epochs=((A, 6), (B, 2)))
+    assert View(ViewId(1, A), (below,), (gone,)).epochs == ((A, 2), (B, 2))
+
+
+def test_one_that_has_come_back_is_below_nobody_who_knew_it_only_before() -> None:
+    members = tuple(Member(p, 0, frozenset({p}), p) for p in (A, B))
+    group = Group(0, members[0], TIMING, (), view=View(ViewId(1, A), members), epochs=Epochs(A, 2))
+    assert group.places.unknown() == set()
+    group.epochs.learn(((B, 1),))
+    assert group.places.unknown() == set()
+    group.epochs.learn(((B, 2),))
+    assert group.places.unknown() == {B}
+    group.view = View(ViewId(2, A), (members[0], members[1]._replace(epochs=((B, 2),))))
+    assert group.places.unknown() == set()
 
 
 def test_who_has_left_is_no_member_until_it_is_back() -> None:
