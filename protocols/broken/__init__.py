@@ -31,7 +31,7 @@ from .daisy import (
     Stubborn,
     Undecided,
 )
-from .epochs import Dismissive, Homebound, Hospitable, Mute, Obedient, Timeless
+from .epochs import Ageless, Dismissive, Homebound, Hospitable, Mute, Timeless
 from .group_layer import (
     Awaiting,
     Deaf,
@@ -43,7 +43,7 @@ from .group_layer import (
 from .groups import ArrivalOrder, OwnGroups, StampsInTurn, Unanswered, Unstamped
 from .overlay import Echo, Forgetful, Higher, Lazy, Newest, Printed, Stingy
 from .printed import PrintedRingTickets, PrintedTickets
-from .returning import Departing, Homing, Nostalgic, ShortSighted
+from .returning import Abandoning, Departing, Homing, Nostalgic, ShortSighted
 from .rst import PrintedRST
 from .timestamp import (
     FifoOnly,
@@ -58,8 +58,8 @@ from .timestamp import (
     Uncounted,
 )
 from .view_change import (
+    Amnesiac,
     Bequeathing,
-    Credulous,
     Eager,
     Mistaking,
     Persistent,
@@ -100,7 +100,7 @@ BROKEN: dict[str, type[Protocol]] = {
         Dismissive,
         Mute,
         Timeless,
-        Obedient,
+        Ageless,
         Undecided,
         Stubborn,
         Idle,
@@ -125,10 +125,11 @@ BROKEN: dict[str, type[Protocol]] = {
         Nostalgic,
         Confusing,
         Mistaking,
-        Credulous,
+        Amnesiac,
         Recanting,
         Persistent,
         Departing,
+        Abandoning,
         Bequeathing,
     )
 }

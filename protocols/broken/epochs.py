@@ -5,10 +5,11 @@ from typing import ClassVar
 from typing_extensions import override
 
 from ..daisy import Daisy
-from ..groups.detector import Detector
 from ..groups.epochs import Agreed, Pairs
+from ..groups.group import Group
 from ..groups.messages import Cast
 from ..groups.places import NOBODY, Places
+from ..groups.view import Member, View
 from .group_layer import OtherPart
 
 
@@ -78,6 +79,22 @@ class Timeless(OtherPart):
     other: ClassVar[type] = _Timeless
 
 
+class Ageless(Daisy):
+    """Does not say in which epoch it is when it asks to be admitted.
+
+    Broken rule: the epoch tells what it is from what it was before it was restarted, when the numbers
+    of its views were greater.
+    """
+
+    name: ClassVar[str] = "broken-ageless"
+
+    @override
+    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
+        group = super()._group(level, me, view, now)
+        group.me = group.me._replace(epochs=())
+        return group
+
+
 class _Mute(Agreed):
     @override
     def without(self, pairs: Pairs) -> Pairs:
@@ -94,23 +111,3 @@ class Mute(OtherPart):
     name: ClassVar[str] = "broken-mute"
     part: ClassVar[str] = "agreed"
     other: ClassVar[type] = _Mute
-
-
-class _Obedient(Detector):
-    @override
-    def _leader(self, now: int) -> tuple[int, int]:
-        gone, self.gone = self.gone, set()
-        leader = super()._leader(now)
-        self.gone = gone
-        return leader
-
-
-class Obedient(OtherPart):
-    """Lets one lead that has left, as long as it is heard.
-
-    Broken rule: it may talk to the group, to be admitted again, and suspects nobody for the others.
-    """
-
-    name: ClassVar[str] = "broken-obedient"
-    part: ClassVar[str] = "detector"
-    other: ClassVar[type] = _Obedient

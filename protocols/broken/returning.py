@@ -8,6 +8,7 @@ from ..daisy import Daisy
 from ..groups.detector import Detector
 from ..groups.group import Group
 from ..groups.messages import Cast
+from ..groups.succession import Succession
 from ..groups.view import Member
 from ..wire import MessageId
 from .group_layer import OtherPart
@@ -50,6 +51,23 @@ class Nostalgic(Daisy):
     @override
     def _known_members(self, number: int) -> tuple[Member, ...]:
         return self._first_view(number).members
+
+
+class _Abandoning(Succession):
+    @override
+    def come(self) -> frozenset[int]:
+        return frozenset()
+
+
+class Abandoning(OtherPart):
+    """Leaves although some who lack its messages ask to be admitted.
+
+    Broken rule: they were away for less than ``grace``, but those who were to admit them have crashed.
+    """
+
+    name: ClassVar[str] = "broken-abandoning"
+    part: ClassVar[str] = "succession"
+    other: ClassVar[type] = _Abandoning
 
 
 class _Departing(Detector):

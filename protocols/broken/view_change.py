@@ -7,7 +7,7 @@ from typing_extensions import override
 
 from ..base import Effects
 from ..daisy import Daisy
-from ..groups.agreed import Flushed
+from ..groups.agreed import Install
 from ..groups.answers import Answers
 from ..groups.flush import Flush
 from ..groups.group import Group
@@ -53,22 +53,22 @@ class Mistaking(OtherPart):
     other: ClassVar[type] = _Mistaking
 
 
-class _Credulous(ViewChange):
+class _Amnesiac(ViewChange):
     @override
-    def counts(self, answer: Flushed, sender: int) -> bool:
-        return True
+    def may_enter(self, install: Install) -> bool:
+        invited = self.group.me.process in install.invited
+        return invited and self.answers.may_enter(install.view.id)
 
 
-class Credulous(OtherPart):
-    """Takes the answer of one that was restarted for that of the member which it was before.
+class Amnesiac(OtherPart):
+    """Enters a view as the member that it was before it was restarted, which has answered for it.
 
-    Broken rule: it has lost what it had, and joins the group first. Else nothing is named of what is
-    kept for those who are away, and it may be the last one that answers for them.
+    Broken rule: who was restarted has lost what it had, and joins the group first.
     """
 
-    name: ClassVar[str] = "broken-credulous"
+    name: ClassVar[str] = "broken-amnesiac"
     part: ClassVar[str] = "change"
-    other: ClassVar[type] = _Credulous
+    other: ClassVar[type] = _Amnesiac
 
 
 class _Recanting(ViewChange):

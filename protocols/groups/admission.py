@@ -223,10 +223,11 @@ class Admission:
     def _is_needed(self, now: int) -> bool:
         """Whether messages of this process, or for others who are away, would be lost with it.
 
-        The others may crash before those are back who lack a message; its sender answers for it.
+        The others may crash before those are back who lack a message, or admitted; its sender answers
+        for it.
         """
         group, archive = self.group, self.group.kept.archive
-        late = group.detector.away_lately(now)
+        late = group.detector.away_lately(now) | group.succession.come()
         mine = any(name.source == group.me.process for name in group.history) or any(
             cast.source == group.me.process and cast.is_for(late) for cast in archive.values()
         )

@@ -50,21 +50,27 @@ class Succession:
             for process, leave in self.leavers.items()
             if process in view.processes and self.is_recent(leave, view)
         }
-        told = {m.process: m.backing for m in view.members}  # as they answered Flush
+        told = {m.process: m.age for m in view.members}  # as they answered Flush
         self.joiners = {
             process: joiner
             for process, joiner in self.joiners.items()
             if joiner.member not in view.members
-            and (joiner.how != INSIDE or joiner.member.backing > told.get(process, -1))
+            and (joiner.how != INSIDE or joiner.member.age > told.get(process, (-1, 0)))
         }
 
     def is_recent(self, leave: Leave, view: View) -> bool:
         """Whether a member of a view has not come back since it wanted to leave."""
-        return all(m.backing <= leave.backing for m in view.members if m.process == leave.source)
+        members = (m for m in view.members if m.process == leave.source)
+        return all(m.age[0] <= leave.epoch and m.backing <= leave.backing for m in members)
 
     def is_outside(self, process: int) -> bool:
         """Whether a process wants to be admitted, and so is no member, or not any more."""
         return process in self.joiners and self.joiners[process].how != INSIDE
+
+    def come(self) -> frozenset[int]:
+        """All processes that want to be admitted, or are below one that does."""
+        outside = (j.member.roster for j in self.joiners.values() if j.how != INSIDE)
+        return frozenset().union(*outside)
 
     def anybody_joins(self, target: Iterable[Member]) -> bool:
         """Whether some of these were not in the view, or have lost what they had of it.

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from .epochs import Pairs, greatest
+from .epochs import Pairs, greatest, of
 
 FIRST = 1 << 16  # the number of the views at the beginning
 
@@ -34,8 +34,9 @@ class Member(NamedTuple):
     """A process in a group, and the processes that it answers for.
 
     ``of`` is the group that it serves below, or in a local group the process. ``backing`` grows
-    whenever a member joins for the same ``of``: the greater one prevails. Who of the roster is absent
-    below is ``away``; it is in these ``epochs`` that they are below the member.
+    whenever a member joins for the same ``of``: the greater one prevails, but for one that was
+    restarted. Who of the roster is absent below is ``away``; it is in these ``epochs`` that they are
+    below the member.
     """
 
     process: int
@@ -45,11 +46,21 @@ class Member(NamedTuple):
     away: frozenset[int] = frozenset()
     epochs: Pairs = ()
 
+    @property
+    def age(self) -> tuple[int, int]:
+        """What grows whenever the process joins, also if it has forgotten its backing."""
+        return of(self.epochs, self.process), self.backing
+
     def replaces(self, other: Member) -> bool:
         """Whether it replaces another member."""
-        if (self.backing, -self.process) <= (other.backing, -other.process):
-            return False
-        return self.process == other.process or self.of == other.of
+        if self.process == other.process:
+            return self.age > other.age
+        mine, others = (self.backing, -self.process), (other.backing, -other.process)
+        return self.of == other.of and mine > others
+
+    def succeeds(self, members: Iterable[Member]) -> bool:
+        """Whether one of these is what it was before it joined last."""
+        return any(m.process == self.process and self.age > m.age for m in members)
 
 
 @dataclass(frozen=True)

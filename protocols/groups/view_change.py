@@ -262,8 +262,7 @@ class ViewChange:
     def counts(self, answer: Flushed, sender: int) -> bool:
         """Whether an answer counts: who was restarted is not the member that it was, and joins."""
         asked = () if self.proposal is None else self.proposal.target
-        before = (m.backing for m in asked if m.process == sender)
-        return answer.view != NO_VIEW or all(m.backing <= b for b in before for m in answer.member)
+        return answer.view != NO_VIEW or not any(m.succeeds(asked) for m in answer.member)
 
     def _in_parts(self, data: bytes, view: ViewId, what: int) -> tuple[Part, ...]:
         group = self.group
@@ -315,14 +314,12 @@ class ViewChange:
             yield from self._fetch(now)
 
     def _fetch(self, now: int) -> Effects:
-        group = self.group
-        pause = group.timing.heartbeat
+        group, pause = self.group, self.group.timing.heartbeat
         for peer, fetch in self.fetching.requests(group.me.process, group.number, now, pause):
             yield Send((peer,), fetch)
 
     def _on_install(self, install: Install, sender: int, now: int) -> Effects:
-        may_enter = self.answers.may_enter(install.view.id)
-        if not may_enter or self.group.me.process not in install.invited:
+        if not self.may_enter(install):
             return
         self.fetching.need(dict.fromkeys(self._lacking(install.labels), sender))
         if not self.fetching.holders:
@@ -330,6 +327,12 @@ class ViewChange:
             return
         self.pending = install
         yield from self._fetch(now)
+
+    def may_enter(self, install: Install) -> bool:
+        """Whether a view follows from a true answer of this process, as the member that it is."""
+        me, answered = self.group.me, self.answers.may_enter(install.view.id)
+        restarted = self.group.view is None and me.succeeds(install.view.members)
+        return answered and me.process in install.invited and not restarted
 
     def _lacking(self, labels: Collection[Label]) -> list[MessageId]:
         """The messages that are not here; the others are kept until the change is over."""

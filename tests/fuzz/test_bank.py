@@ -20,10 +20,10 @@ EXAMPLES = {
     "broken-homebound": ("gap", "daisy-found-by-another-group"),
     "broken-mute": ("loss", "daisy-back-before-it-was-gone"),
     "broken-dismissive": ("loss", "daisy-split-off-and-given-up"),
-    "broken-obedient": ("loss", "daisy-heard-after-it-left"),
     "broken-persistent": ("loss", "daisy-answered-and-in-another-view"),
     "broken-timeless": ("order", "daisy-known-by-reports"),
-    "broken-credulous": ("gap", "daisy-restarted-and-answered"),
+    "broken-amnesiac": ("gap", "daisy-restarted-and-entered-what-it-was"),
+    "broken-ageless": ("unrepaired", "daisy-restarted-with-less-backing"),
     "broken-undecided": ("unrepaired", "daisy-back-before-it-left"),
     "broken-stubborn": ("unrepaired", "daisy-leaves-before-it-is-back"),
     "broken-idle": ("loss", "daisy-server-leaves"),
@@ -50,6 +50,7 @@ EXAMPLES = {
     "broken-mistaking": ("gap", "daisy-restarted-and-last-to-have-it"),
     "broken-ignoring": ("loss", "daisy-moved-out-of-reach"),
     "broken-recanting": ("loss", "daisy-answered-another"),
+    "broken-abandoning": ("loss", "daisy-left-before-it-was-admitted"),
     "broken-departing": ("loss", "daisy-left-before-the-others-were-back"),
 }
 
