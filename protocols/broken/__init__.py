@@ -43,7 +43,7 @@ from .group_layer import (
 from .groups import ArrivalOrder, OwnGroups, StampsInTurn, Unanswered, Unstamped
 from .overlay import Echo, Forgetful, Higher, Lazy, Newest, Printed, Stingy
 from .printed import PrintedRingTickets, PrintedTickets
-from .returning import Abandoning, Departing, Homing, Nostalgic, ShortSighted
+from .returning import Abandoning, Departing, Homing, Nostalgic, ShortSighted, Straying
 from .rst import PrintedRST
 from .timestamp import (
     FifoOnly,
@@ -130,6 +130,7 @@ BROKEN: dict[str, type[Protocol]] = {
         Persistent,
         Departing,
         Abandoning,
+        Straying,
         Bequeathing,
     )
 }

@@ -51,6 +51,7 @@ EXAMPLES = {
     "broken-ignoring": ("loss", "daisy-moved-out-of-reach"),
     "broken-recanting": ("loss", "daisy-answered-another"),
     "broken-abandoning": ("loss", "daisy-left-before-it-was-admitted"),
+    "broken-straying": ("order", "daisy-brought-to-another-group"),
     "broken-departing": ("loss", "daisy-left-before-the-others-were-back"),
 }
 
