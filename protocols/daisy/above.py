@@ -45,6 +45,15 @@ class AboveServers(Above):
             return None
         return [c for c in above.kept.all() if c.is_for(roster) and above.is_everywhere(c.id)]
 
+    @override
+    def awaited(self, processes: frozenset[int]) -> frozenset[MessageId]:
+        daisy, level = self.daisy, self.level
+        if not self._asks_above() or level + 1 >= len(daisy.groups):
+            return frozenset()
+        above, roster = daisy.groups[level + 1], daisy.roster(level) | processes
+        due = (c.id for c in above.kept.all() if c.is_for(roster))
+        return frozenset([name for name in due if not above.is_everywhere(name)])
+
     def _asks_above(self) -> bool:
         """Whether the group above can tell who is new; it may not where groups of servers split."""
         last = self.level + 1 == len(self.daisy.path)

@@ -41,9 +41,7 @@ class Matrices(Casting):
 
     Limits. If more than k members of a view crash, or are cut off for longer than ``grace``,
     before the next is complete, messages may be lost that others have answered. A silent member
-    delays all later casts of those who sent to it, until it is suspected. With more than two
-    levels, a process that has left and joins again may lack what is sent to it before all groups
-    above know.
+    delays all later casts of those who sent to it, until it is suspected.
     """
 
     def __init__(

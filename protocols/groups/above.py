@@ -23,6 +23,10 @@ class Above:
         """What is in transit to the group, or to these, which come to it; None if that is not known."""
         return []
 
+    def awaited(self, processes: frozenset[int]) -> frozenset[MessageId]:
+        """What is in transit to these as well, and cannot be gathered yet."""
+        return frozenset()
+
     def admits(self, joiner: Joiner) -> bool:
         """Whether a joiner belongs to this group, and not to another one."""
         return True

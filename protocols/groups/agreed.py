@@ -215,6 +215,7 @@ class Proposal:
     joiners: Mapping[int, Joiner] = field(default_factory=dict)  # as they have asked
     since: int = 0
     states: dict[int, Flushed] = field(default_factory=dict)
+    awaited: dict[int, frozenset[MessageId]] = field(default_factory=dict)  # for each joiner
 
     def waiting(self) -> tuple[int, ...]:
         """The processes that have not answered."""

@@ -130,9 +130,11 @@ class Succession:
         """Whether this group may not have what was sent to a joiner, but the one above has.
 
         It comes from another group; or it was admitted elsewhere, to a view that did not prevail, and
-        others have heard of that. Where nobody has, nothing was sent to it yet.
+        others have heard of that, or it brings along what it got there. Else nothing was sent to it.
         """
-        if joiner.how == MOVED:
+        state = states.get(joiner.member.process)
+        brings = state.labels if state is not None and state.view == NO_VIEW else ()
+        if joiner.how == MOVED or not all(self.group.kept.has_seen(label.id) for label in brings):
             return True
         come = joiner.member.roster - self.view.roster
         return not joiner.is_new(self.heard_of(states, joiner.member.process), come)
@@ -140,15 +142,20 @@ class Succession:
     def due(self, proposal: Proposal, now: int) -> list[Cast] | None:
         """What is in transit to joiners that were unknown here, and to those who were absent where
         they come from; None if that is not known now.
+
+        Where they come from, all may have been delivered that was sent above by the time that they
+        answer Flush. So that is waited for, and not what is sent there later.
         """
+        above = self.group.above
         casts: list[Cast] = []
         for joiner in self.joiners.values():
             if self.is_unknown(joiner, proposal.states) and joiner.member in proposal.target:
                 state = proposal.states[joiner.member.process]
                 brought = state.absent if state.view == NO_VIEW else ()
                 come = joiner.member.roster.union(*(m.roster for m in brought))
-                gathered = self.group.above.gather(come, now)
-                if gathered is None:
+                gathered, awaited = above.gather(come, now), above.awaited(come)
+                before = proposal.awaited.setdefault(joiner.member.process, awaited)
+                if gathered is None or not before.isdisjoint(awaited):
                     return None
                 casts += gathered
         return casts

@@ -37,7 +37,7 @@ SHAPES = (
 )
 RESHAPING = {"split_above", "merge_below", "max_levels"}
 GROUP_SIZES = (1, 1, 2, 2, 2, 3)
-DELAYS_MS: tuple[Any, ...] = (0.0, 1.0, [0.0, 1.0], [0.0, 5.0])
+DELAYS_MS: tuple[Any, ...] = (0.0, 1.0, [0.0, 1.0], [0.0, 5.0], 12.0)  # also above half a heartbeat
 RATES_MBIT = (10.0, 100.0)
 AT_ENDS = (8, 12)  # messages, without answers
 ELSEWHERE = 6
