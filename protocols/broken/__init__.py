@@ -14,7 +14,7 @@ Each class says in its docstring which rule it breaks. There are four kinds:
 """
 
 from ..base import Protocol
-from .answering import Confusing
+from .answering import Confusing, Impetuous
 from .cluster import TooLate, Unsorted
 from .daisy import (
     Absentminded,
@@ -43,7 +43,7 @@ from .group_layer import (
 from .groups import ArrivalOrder, OwnGroups, StampsInTurn, Unanswered, Unstamped
 from .overlay import Echo, Forgetful, Higher, Lazy, Newest, Printed, Stingy
 from .printed import PrintedRingTickets, PrintedTickets
-from .returning import Abandoning, Departing, Homing, Nostalgic, ShortSighted, Straying
+from .returning import Abandoning, Departing, Homing, Nostalgic, ShortSighted
 from .rst import PrintedRST
 from .timestamp import (
     FifoOnly,
@@ -61,7 +61,9 @@ from .view_change import (
     Amnesiac,
     Bequeathing,
     Eager,
+    Heedless,
     Mistaking,
+    Overlooking,
     Persistent,
     Recanting,
 )
@@ -124,14 +126,16 @@ BROKEN: dict[str, type[Protocol]] = {
         Homing,
         Nostalgic,
         Confusing,
+        Impetuous,
         Mistaking,
         Amnesiac,
         Recanting,
         Persistent,
         Departing,
         Abandoning,
-        Straying,
         Bequeathing,
+        Heedless,
+        Overlooking,
     )
 }
 

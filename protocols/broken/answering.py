@@ -5,6 +5,25 @@ from typing import ClassVar
 from typing_extensions import override
 
 from ..daisy import Daisy
+from ..daisy.above import AboveLocal
+from ..wire import MessageId
+
+
+class _Impetuous(AboveLocal):
+    @override
+    def awaited(self, processes: frozenset[int]) -> frozenset[MessageId]:
+        return frozenset()
+
+
+class Impetuous(Daisy):
+    """Admits those who come from another group although something is on its way that they may know of.
+
+    Broken rule: a message is not relayed down before all servers have it. Others may know that sooner,
+    and their groups have delivered it.
+    """
+
+    name: ClassVar[str] = "broken-impetuous"
+    above_local: ClassVar[type[AboveLocal]] = _Impetuous
 
 
 class Confusing(Daisy):

@@ -5,7 +5,6 @@ from typing import ClassVar
 from typing_extensions import override
 
 from ..daisy import Daisy
-from ..groups.admission import Admission
 from ..groups.detector import Detector
 from ..groups.group import Group
 from ..groups.messages import Cast
@@ -52,24 +51,6 @@ class Nostalgic(Daisy):
     @override
     def _known_members(self, number: int) -> tuple[Member, ...]:
         return self._first_view(number).members
-
-
-class _Straying(Admission):
-    @override
-    def astray(self) -> bool:
-        return not (self.moved or self.contacts)
-
-
-class Straying(OtherPart):
-    """Brings what it had delivered to whichever group takes it for one of its own.
-
-    Broken rule: it comes back to those who may lack that. Another group may yet get from above what
-    precedes it.
-    """
-
-    name: ClassVar[str] = "broken-straying"
-    part: ClassVar[str] = "admission"
-    other: ClassVar[type] = _Straying
 
 
 class _Abandoning(Succession):

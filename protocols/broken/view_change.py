@@ -1,13 +1,13 @@
 """Daisies with one mistake each in how members agree on a view."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import ClassVar
 
 from typing_extensions import override
 
 from ..base import Effects
 from ..daisy import Daisy
-from ..groups.agreed import Install
+from ..groups.agreed import Flushed, Install
 from ..groups.answers import Answers
 from ..groups.flush import Flush
 from ..groups.group import Group
@@ -106,6 +106,42 @@ class Bequeathing(OtherPart):
     name: ClassVar[str] = "broken-bequeathing"
     part: ClassVar[str] = "succession"
     other: ClassVar[type] = _Bequeathing
+
+
+class _Heedless(Succession):
+    @override
+    def missing(self, states: Mapping[int, Flushed], now: int) -> set[int]:
+        return set()
+
+
+class Heedless(OtherPart):
+    """Goes on without those who are missing, however many they are.
+
+    Broken rule: where not all members get a message, those who have one may be cut off together. The
+    others wait for them until they have been away for long.
+    """
+
+    name: ClassVar[str] = "broken-heedless"
+    part: ClassVar[str] = "succession"
+    other: ClassVar[type] = _Heedless
+
+
+class _Overlooking(Succession):
+    @override
+    def missing(self, states: Mapping[int, Flushed], now: int) -> set[int]:
+        return super().missing(states, now).intersection(self.view.processes)
+
+
+class Overlooking(OtherPart):
+    """Waits for members that are missing, but not if they are cut off one after the other.
+
+    Broken rule: those who are absent already may have what they kept for others. If the rest of those
+    who kept it are missing too, one that comes back does not get it.
+    """
+
+    name: ClassVar[str] = "broken-overlooking"
+    part: ClassVar[str] = "succession"
+    other: ClassVar[type] = _Overlooking
 
 
 class _Persistent(Answers):

@@ -15,7 +15,7 @@ Cost: 32 + 16 + 4(m² + 1) + 4|Dests| + d bytes a copy in a group of m. With k =
 those that its sender made just before it; with more, for the reports of other recipients.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from typing_extensions import override
@@ -36,8 +36,8 @@ class Matrices(Casting):
     known to be firm, the last entry is the cast's own number; a report says it of its sender, in
     the sender's entry. A cast is kept by its sender and all recipients until all of them have
     released it. In a view change members also bring what they received, and casts after a lost
-    one of the same member are dropped: they were not firm, so not delivered. If the State of more
-    than k members is missing, the others wait for ``grace``: some may only be cut off.
+    one of the same member are dropped: they were not firm, so not delivered. If more than k members
+    are missing, or were a short time ago, the others wait for ``grace``: some may only be cut off.
 
     Limits. If more than k members of a view crash, or are cut off for longer than ``grace``,
     before the next is complete, messages may be lost that others have answered. A silent member
@@ -202,10 +202,9 @@ class Matrices(Casting):
     def find(self, name: MessageId) -> Cast | None:
         return next((cast for cast in self.held.values() if cast.id == name), None)
 
-    def is_short(self, states: Mapping[int, Flushed]) -> bool:
-        """Whether the states of more than k members are missing."""
-        here = [p for p in self.view.processes if p in states and states[p].view == self.id]
-        return self.size - len(here) > self.k
+    @override
+    def may_lack(self, missing: int) -> bool:
+        return missing > self.resilience
 
     def union(self, states: Collection[Flushed]) -> Iterator[Label]:
         """All that the members have, except casts after a lost one of the same member.

@@ -118,10 +118,9 @@ class Admission:
         """Whether nobody of the group that it seeks has answered, and it was not sent there.
 
         Two groups may take it for one of theirs, if one of them was merged while another part of it
-        was cut off. It stays with the first, or they would take it from each other for ever. And one
-        that comes back with messages brings them to those who may lack them, and to nobody else.
+        was cut off. It stays with the first, or they would take it from each other for ever.
         """
-        return not (self.moved or self.contacts or self.group.kept.history)
+        return not (self.moved or self.contacts)
 
     def redirect(self, number: int, contact: int, now: int) -> Effects:
         """Seek the group that the former members have joined; they keep what is owed to this one."""

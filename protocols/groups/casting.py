@@ -11,7 +11,7 @@ Whoever has a broadcast that another lacks sends it again: the leader to all, ot
 """
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
@@ -245,8 +245,8 @@ class Casting:
         """A message that was received and not delivered, if the next view may need it."""
         return None
 
-    def is_short(self, states: Mapping[int, Flushed]) -> bool:
-        """Whether too few members have answered, if the others may be alive."""
+    def may_lack(self, missing: int) -> bool:
+        """Whether so many others may be the only ones that have a message of this view."""
         return False
 
     def union(self, states: Collection[Flushed]) -> Iterator[Label]:

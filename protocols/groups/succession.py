@@ -96,6 +96,16 @@ class Succession:
         """The processes that leave for good."""
         return frozenset().union(*(leave.roster for leave in self.leavers.values()))
 
+    def missing(self, states: Mapping[int, Flushed], now: int) -> set[int]:
+        """The members that may be alive, without those who have answered with what they have.
+
+        Also those that are absent: they may have what they kept for others.
+        """
+        away = self.group.detector.away_lately(now).difference(states)
+        here = {process for process, state in states.items() if state.view == self.view.id}
+        absent = {m.process for m in self.view.absent if m.process in away}
+        return absent.union(self.view.processes) - here
+
     def newest(self, states: Mapping[int, Flushed]) -> ViewId:
         """The newest view of those who have answered, without who has given its view up."""
         heard = self.group.detector.heard

@@ -171,7 +171,8 @@ class ViewChange:
 
     def _waits_for_others(self, proposal: Proposal, now: int) -> bool:
         """Whether too many members are missing, whose messages may be needed."""
-        if not self._casting.is_short(proposal.states):
+        missing = self.group.succession.missing(proposal.states, now)
+        if not self._casting.may_lack(len(missing)):
             return False
         if self.short_since is None:
             self.short_since = now

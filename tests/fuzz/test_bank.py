@@ -51,7 +51,9 @@ EXAMPLES = {
     "broken-ignoring": ("loss", "daisy-moved-out-of-reach"),
     "broken-recanting": ("loss", "daisy-answered-another"),
     "broken-abandoning": ("loss", "daisy-left-before-it-was-admitted"),
-    "broken-straying": ("order", "daisy-brought-to-another-group"),
+    "broken-impetuous": ("gap", "daisy-brought-astray"),
+    "broken-heedless": ("gap", "daisy-cut-off-with-the-server"),
+    "broken-overlooking": ("gap", "daisy-kept-by-those-who-are-cut-off"),
     "broken-departing": ("loss", "daisy-left-before-the-others-were-back"),
 }
 

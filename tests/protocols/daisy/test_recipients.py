@@ -190,10 +190,8 @@ def test_what_comes_after_a_lost_cast_of_the_same_member_is_not_carried_over() -
 
 def test_too_few_are_left_if_more_than_k_have_not_brought_their_states() -> None:
     a, *_ = group_of_four(k=2)
-    here, other = Flushed(a.id, ()), Flushed(ViewId(), ())
-    assert not a.is_short({A: here, D: here})
-    assert a.is_short({A: here})
-    assert a.is_short({A: here, B: other, 9: here})
+    assert not a.may_lack(2)
+    assert a.may_lack(3)
 
 
 @pytest.mark.parametrize(
