@@ -43,7 +43,7 @@ from .group_layer import (
 from .groups import ArrivalOrder, OwnGroups, StampsInTurn, Unanswered, Unstamped
 from .overlay import Echo, Forgetful, Higher, Lazy, Newest, Printed, Stingy
 from .printed import PrintedRingTickets, PrintedTickets
-from .returning import Abandoning, Departing, Homing, Nostalgic, ShortSighted
+from .returning import Abandoning, Departing, Homing, Nostalgic, ShortSighted, Wavering
 from .rst import PrintedRST
 from .timestamp import (
     FifoOnly,
@@ -133,6 +133,7 @@ BROKEN: dict[str, type[Protocol]] = {
         Persistent,
         Departing,
         Abandoning,
+        Wavering,
         Bequeathing,
         Heedless,
         Overlooking,

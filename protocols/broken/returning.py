@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from typing_extensions import override
 
+from ..base import Effects
 from ..daisy import Daisy
 from ..groups.detector import Detector
 from ..groups.group import Group
@@ -51,6 +52,21 @@ class Nostalgic(Daisy):
     @override
     def _known_members(self, number: int) -> tuple[Member, ...]:
         return self._first_view(number).members
+
+
+class Wavering(Daisy):
+    """Stays after all, although it has said that it leaves, if it is sent to another group meanwhile.
+
+    Broken rule: a member that has not heard of that takes it to have left, and tells all. Then nothing
+    is for it any more.
+    """
+
+    name: ClassVar[str] = "broken-wavering"
+
+    @override
+    def join(self, now: int) -> Effects:
+        self.local.admission.said_goodbye = self.me in self.local.succession.leavers
+        yield from super().join(now)
 
 
 class _Abandoning(Succession):

@@ -365,9 +365,9 @@ class Daisy(Hierarchy):
         yield from ()
 
     def join(self, now: int) -> Effects:
-        """Stay, if no member knows yet that this process leaves; else leave and come back."""
+        """Stay, if nobody can know yet that this process leaves; else leave and come back."""
         local = self.local
-        local.leaving = local.out or self.me in local.succession.leavers
+        local.leaving = local.out or local.admission.said_goodbye
         self.returning = local.leaving
         self._return(now)
         yield from ()

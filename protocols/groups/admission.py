@@ -36,6 +36,7 @@ class Admission:
         self.moved = False  # whether it comes from another group
         self.brought: tuple[Member, ...] = ()  # who was absent there
         self.asking_since: int | None = None
+        self.said_goodbye = False  # so that somebody may take it to have left
         self.seekers: dict[int, int] = {}  # who seeks the group as well, and when that was heard
         self.turn = 0
 
@@ -214,6 +215,7 @@ class Admission:
             epoch = left(group.epochs.of(me))
             leave = Leave(me, 0, group=group.number, backing=backing, epoch=epoch, roster=roster)
             group.succession.leavers[me] = leave
+            self.said_goodbye = True
             if peers:
                 yield Send(peers, leave)
         if group.me not in group.view.members:

@@ -54,6 +54,7 @@ EXAMPLES = {
     "broken-impetuous": ("gap", "daisy-brought-astray"),
     "broken-heedless": ("gap", "daisy-cut-off-with-the-server"),
     "broken-overlooking": ("gap", "daisy-kept-by-those-who-are-cut-off"),
+    "broken-wavering": ("loss", "daisy-said-goodbye-and-stayed"),
     "broken-departing": ("loss", "daisy-left-before-the-others-were-back"),
 }
 
