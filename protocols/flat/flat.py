@@ -149,9 +149,9 @@ class Flat(Protocol):
         yield from ()
 
     def join(self, now: int) -> Effects:
-        """Stay, if no member knows yet that this process leaves; else leave and come back."""
+        """Stay, if nobody can know yet that this process leaves; else leave and come back."""
         group = self.group
-        group.leaving = self.returning = group.out or self.me in group.succession.leavers
+        group.leaving = self.returning = group.out or group.admission.said_goodbye
         self._return(now)
         yield from ()
 

@@ -1,5 +1,6 @@
 """Casts that go to their destinations only, and are kept until all of these have them.
 
+While a destination is away, they go to all members, who keep them for it: others than their sender.
 A member numbers its casts in a view. A copy carries two integers: the cast's number, and the number of
 its sender's previous cast to the same receiver; so a receiver knows what it lacks. It acknowledges the
 number up to which it has all that is for it. When all destinations of a sender's first casts have them,
@@ -36,7 +37,7 @@ class PointToPoint(Casting):
         self, view: View, me: int, carried: Sequence[Cast], kept: Stability | None = None
     ) -> None:
         super().__init__(view, me, carried, kept)
-        size = len(view.members)
+        self.view, size = view, len(view.members)
         self.sent: list[deque[tuple[int, Cast]]] = [deque() for _ in range(size)]  # and when
         self.last = [0] * size  # the number of the own last cast to each
         self.recipients: dict[int, tuple[int, ...]] = {}  # of own casts that are not stable
@@ -62,7 +63,7 @@ class PointToPoint(Casting):
         self.T[self.me] += 1
         number = self.T[self.me]
         whole = replace(cast, view=self.id, vector=(number,))
-        to = tuple(p for p in self.others if cast.is_for((p,)))
+        to = tuple(p for p in self.others if self._goes_to(cast, p))
         packed, copies = self.packed(whole), list[Copies]()
         for process in to:
             j = self.index[process]
@@ -75,6 +76,9 @@ class PointToPoint(Casting):
         self._settle()
         return whole, copies
 
+    def _goes_to(self, cast: Cast, process: int) -> bool:
+        return cast.is_for((process,)) or cast.leaves(self.view.here, self.view.epochs)
+
     def packed(self, cast: Cast) -> Cast:
         """An own cast with what must travel with it."""
         return cast
@@ -85,7 +89,7 @@ class PointToPoint(Casting):
     def fits(self, message: Cast | Report, sender: int) -> bool:
         if isinstance(message, Report):
             return len(message.delivered) == len(message.released) == len(self.T)
-        return len(message.vector) == 2 and message.is_for((self.processes[self.me],))
+        return len(message.vector) == 2 and self._goes_to(message, self.processes[self.me])
 
     @override
     def note_vector(self, sender: int, vector: tuple[int, ...]) -> None:

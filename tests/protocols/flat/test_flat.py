@@ -217,6 +217,20 @@ def test_who_leaves_sends_first_what_waits_and_may_come_back(kind: type[Flat]) -
 
 
 @every
+def test_what_is_for_one_that_is_away_is_kept_by_others_than_its_sender(kind: type[Flat]) -> None:
+    world = Flats(kind, 3)
+    world.drops = lambda sender, peer, message: 2 in (sender, peer)
+    world.run(130)
+    world.say(0, [2])
+    world.say(0)
+    world.run(20)
+    world.crash(0)
+    world.drops = lambda sender, peer, message: False
+    world.run(400)
+    assert world.delivered(2) == [(0, 1), (0, 2)]
+
+
+@every
 @pytest.mark.parametrize("seed", range(12))
 def test_crashes_restarts_pauses_losses_and_partitions(kind: type[Flat], seed: int) -> None:
     rng = random.Random(seed)
