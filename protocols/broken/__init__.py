@@ -18,11 +18,11 @@ from .answering import Confusing, Impetuous
 from .cluster import TooLate, Unsorted
 from .daisy import (
     Absentminded,
+    Careless,
     Copied,
     Halting,
     Ignoring,
     Lingering,
-    Misguiding,
     Overtaking,
     Prompt,
     Reentrant,
@@ -43,7 +43,16 @@ from .group_layer import (
 from .groups import ArrivalOrder, OwnGroups, StampsInTurn, Unanswered, Unstamped
 from .overlay import Echo, Forgetful, Higher, Lazy, Newest, Printed, Stingy
 from .printed import PrintedRingTickets, PrintedTickets
-from .returning import Abandoning, Departing, Homing, Nostalgic, ShortSighted, Wavering
+from .returning import (
+    Abandoning,
+    Claiming,
+    Departing,
+    Homing,
+    Nostalgic,
+    Resolute,
+    ShortSighted,
+    Wavering,
+)
 from .rst import PrintedRST
 from .timestamp import (
     FifoOnly,
@@ -64,7 +73,6 @@ from .view_change import (
     Heedless,
     Mistaking,
     Overlooking,
-    Persistent,
     Recanting,
 )
 
@@ -110,7 +118,6 @@ BROKEN: dict[str, type[Protocol]] = {
         Trusting,
         Reassured,
         Absentminded,
-        Misguiding,
         Copied,
         ServersVector,
         Overtaking,
@@ -130,10 +137,12 @@ BROKEN: dict[str, type[Protocol]] = {
         Mistaking,
         Amnesiac,
         Recanting,
-        Persistent,
         Departing,
         Abandoning,
         Wavering,
+        Claiming,
+        Resolute,
+        Careless,
         Bequeathing,
         Heedless,
         Overlooking,

@@ -12,12 +12,10 @@ from typing_extensions import override
 from ..base import Effects, Place, Send
 from ..daisy import Daisy
 from ..daisy.hierarchy import Hierarchy
-from ..daisy.levels import Levels
 from ..daisy.matrices import Matrices
 from ..daisy.relay import Relaying
 from ..daisy.server_group import ByOrigin
 from ..groups.messages import Cast, Join
-from ..groups.view import Member
 
 
 class Reentrant(Daisy):
@@ -101,6 +99,23 @@ class Copied(Daisy):
     to_recipients: ClassVar[type[Matrices]] = _Copied
 
 
+class Careless(Daisy):
+    """Takes one that was away to have what was kept for it as soon as that is broadcast above.
+
+    Broken rule: its group keeps that until it is stable above. The broadcast may be lost, and the
+    server crash.
+    """
+
+    name: ClassVar[str] = "broken-careless"
+
+    @override
+    def coming_back(self, level: int) -> frozenset[int]:
+        archive = self.groups[level].kept.archive
+        relayed = [c for c in self.groups[level + 1].history.values() if c.id in archive]
+        back = frozenset(p for p in super().coming_back(level) for c in relayed if c.is_for({p}))
+        return super().coming_back(level) - back
+
+
 class _InServersOrder(ByOrigin):
     @override
     def deliverable(self, cast: Cast, i: int) -> bool:
@@ -133,29 +148,6 @@ class Absentminded(Daisy):
         super()._return(now)
         if self.local is not before:
             self.local.kept.history = {}
-
-
-class _Misguiding(Levels):
-    @override
-    def is_known(self, level: int, home: Member) -> bool:
-        return True
-
-
-class Misguiding(Daisy):
-    """Sends a joiner on to the group that it was in before, even if nobody knows which that is.
-
-    Broken rule: who starts a group of servers again does not know below which groups the absent are.
-    Such a joiner is asked to look for a group that does not exist, and is never admitted.
-    """
-
-    name: ClassVar[str] = "broken-misguiding"
-
-    @override
-    def _levels(self) -> Levels | None:
-        levels = super()._levels()
-        if levels is not None:
-            levels.__class__ = _Misguiding
-        return levels
 
 
 class _Overtaking(Relaying):

@@ -6,7 +6,9 @@ from typing_extensions import override
 
 from ..base import Effects
 from ..daisy import Daisy
+from ..groups.admission import Admission
 from ..groups.detector import Detector
+from ..groups.epochs import Pairs
 from ..groups.group import Group
 from ..groups.messages import Cast
 from ..groups.succession import Succession
@@ -67,6 +69,41 @@ class Wavering(Daisy):
     def join(self, now: int) -> Effects:
         self.local.admission.said_goodbye = self.me in self.local.succession.leavers
         yield from super().join(now)
+
+
+class _Claiming(Succession):
+    @override
+    def came_back(self, epochs: Pairs | None = None) -> set[int]:
+        return set()
+
+
+class Claiming(OtherPart):
+    """Counts one that has left unheard, and is back in another group, among its absent for ever.
+
+    Broken rule: the group above would take it for away since then, and keep nothing for it any more
+    after ``forget_ms``, however lately it was cut off from the other group.
+    """
+
+    name: ClassVar[str] = "broken-claiming"
+    part: ClassVar[str] = "succession"
+    other: ClassVar[type] = _Claiming
+
+
+class _Resolute(Admission):
+    @override
+    def depart(self, now: int) -> Effects:
+        yield self.group.go("left")
+
+
+class Resolute(OtherPart):
+    """Leaves as it has said, although somebody has asked for its messages meanwhile.
+
+    Broken rule: the others may be gone by then, and those who ask stood still when it said so.
+    """
+
+    name: ClassVar[str] = "broken-resolute"
+    part: ClassVar[str] = "admission"
+    other: ClassVar[type] = _Resolute
 
 
 class _Abandoning(Succession):

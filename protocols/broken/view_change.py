@@ -6,13 +6,10 @@ from typing import ClassVar
 from typing_extensions import override
 
 from ..base import Effects
-from ..daisy import Daisy
 from ..groups.agreed import Flushed, Install
-from ..groups.answers import Answers
 from ..groups.flush import Flush
-from ..groups.group import Group
 from ..groups.succession import Succession
-from ..groups.view import Member, View, ViewId
+from ..groups.view import Member
 from ..groups.view_change import ViewChange
 from .group_layer import OtherPart
 
@@ -142,25 +139,3 @@ class Overlooking(OtherPart):
     name: ClassVar[str] = "broken-overlooking"
     part: ClassVar[str] = "succession"
     other: ClassVar[type] = _Overlooking
-
-
-class _Persistent(Answers):
-    @override
-    def is_spent(self, proposal: ViewId) -> bool:
-        return False
-
-
-class Persistent(Daisy):
-    """Answers a proposal once more after it was in another view meanwhile.
-
-    Broken rule: the coordinator may go by the first answer. What was delivered in the other view is
-    then missing from the next one.
-    """
-
-    name: ClassVar[str] = "broken-persistent"
-
-    @override
-    def _group(self, level: int, me: Member, view: View | None = None, now: int = 0) -> Group:
-        group = super()._group(level, me, view, now)
-        group.change.answers.__class__ = _Persistent
-        return group

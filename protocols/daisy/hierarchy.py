@@ -350,10 +350,12 @@ class Hierarchy(Protocol):
     def coming_back(self, level: int) -> frozenset[int]:
         """Who was away from other groups, and may lack what was kept for it.
 
-        That is still to be relayed up, or was carried over above and is not stable since.
+        That is still to be relayed up, or is not stable above since it was, or was carried over there.
         """
-        before, above = self.groups[level].detector.outside_since, self.groups[level + 1].casting
-        if not before or above is None:
+        group, above = self.groups[level], self.groups[level + 1]
+        before = group.detector.outside_since
+        if not before or above.casting is None:
             return frozenset(before)
-        kept = (*self.up[level], *above.carried())
+        relayed = [c for name, c in above.history.items() if name in group.kept.archive]
+        kept = (*self.up[level], *above.casting.carried(), *relayed)
         return frozenset(p for p in before for cast in kept if cast.is_for({p}))

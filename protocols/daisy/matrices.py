@@ -203,8 +203,8 @@ class Matrices(Casting):
         return next((cast for cast in self.held.values() if cast.id == name), None)
 
     @override
-    def may_lack(self, missing: int) -> bool:
-        return missing > self.resilience
+    def depends_on(self, missing: Collection[int]) -> bool:
+        return len(missing) > self.resilience
 
     def union(self, states: Collection[Flushed]) -> Iterator[Label]:
         """All that the members have, except casts after a lost one of the same member.

@@ -44,8 +44,8 @@ class StarCasting(Casting):
     the old server may have forwarded a message to some of them whose causal past it alone had,
     from above, where that is still kept. So the new server waits until it knows what the group
     above keeps, puts this and what was carried over into its sequence, by logical times, and only
-    then takes new messages. If more than one member is missing, or was a short time ago, the others
-    wait for ``grace_ms``.
+    then takes new messages. If the server is missing, and another member too, or was a short time
+    ago, the others wait for ``grace_ms``.
 
     Limits. A sender and its server that crash together, or are cut off together for longer than
     ``grace_ms``, may leave a hole: they alone had a message, and a later one had been forwarded
@@ -175,8 +175,8 @@ class StarCasting(Casting):
         return all(self._acknowledged(i) >= n for i, n in enumerate(far) if i != SERVER)
 
     @override
-    def may_lack(self, missing: int) -> bool:
-        return missing > 1
+    def depends_on(self, missing: Collection[int]) -> bool:
+        return self.processes[SERVER] in missing and len(missing) > 1
 
     def released_by_others(self, name: MessageId) -> bool:
         """Whether it has arrived everywhere: others release what they have."""

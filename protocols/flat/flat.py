@@ -156,11 +156,13 @@ class Flat(Protocol):
         yield from ()
 
     def _return(self, now: int) -> None:
+        """Ask to be admitted again, with what others may lack: what it sends next follows that."""
         if self.returning and self.group.out:
             self.returning = False
             self.epochs.come_back()
-            me = self.group.me
+            me, kept = self.group.me, self.group.kept.all()
             self.group = self._group(me._replace(backing=me.backing + 1), now=now)
+            self.group.kept.history = {cast.id: cast for cast in kept}
 
     def _advance(self, now: int) -> Effects:
         """Broadcast what can be; answers to a message wait until all is handed up that came with it."""

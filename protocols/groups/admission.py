@@ -70,6 +70,13 @@ class Admission:
             del fields["process"]
             yield group.send(peers, Join, how=how, **fields)
 
+    def go_on(self, now: int) -> None:
+        """Wait as long again, and let others wait: what is needed for the next view is arriving."""
+        joiners = self.group.succession.joiners
+        joiners.update({p: joiner._replace(asked_at=now) for p, joiner in joiners.items()})
+        if self.asking_since is not None:
+            self.asking_since = now
+
     def _seekers(self, now: int) -> list[int]:
         return [p for p, heard in self.seekers.items() if now - heard < self.timing.patience]
 
@@ -167,6 +174,8 @@ class Admission:
         if group.view is None or group.seeking:
             self.seekers[join.source] = now
         elif join.member in group.view.members:
+            if sender == join.source:  # it lacks what it needs to enter the view
+                group.detector.hear(sender, now)
             yield from change.send_again(INSTALL, join.source, now)
         elif not any(m.replaces(join.member) for m in group.view.members):
             how = self.how_it_joins(join)
@@ -209,7 +218,7 @@ class Admission:
         """Leave, once nothing of its own is in transit; or announce a new roster."""
         group, me = self.group, self.group.me.process
         assert group.view is not None
-        if group.leaving and not self._is_needed(now):
+        if group.leaving and not self.is_needed(now):
             _, backing, roster, *_ = group.me
             peers = group.peers()
             epoch = left(group.epochs.of(me))
@@ -222,19 +231,35 @@ class Admission:
             group.succession.joiners[me] = Joiner(group.me, INSIDE, now)
             yield from self.ask(now)
 
-    def _is_needed(self, now: int) -> bool:
+    def depart(self, now: int) -> Effects:
+        """Leave as the last one; but if somebody asks for its messages by now, say it again later."""
+        if self._is_asked(now):
+            self.group.succession.leavers.pop(self.group.me.process, None)
+        else:
+            yield self.group.go("left")
+
+    def is_needed(self, now: int) -> bool:
         """Whether messages of this process, or for others who are away, would be lost with it.
 
         The others may crash before those are back who lack a message, or admitted; its sender answers
         for it.
         """
         group, archive = self.group, self.group.kept.archive
-        late = group.detector.away_lately(now) | group.succession.come()
+        late = self._late(now)
         mine = any(name.source == group.me.process for name in group.history) or any(
             cast.source == group.me.process and cast.is_for(late) for cast in archive.values()
         )
-        last = bool(archive) and group.is_last(now)
-        return mine or last or group.above.needs_this_process()
+        last = (archive or self._is_asked(now)) and group.is_last(now)
+        return mine or bool(last) or group.above.needs_this_process()
+
+    def _late(self, now: int) -> frozenset[int]:
+        """Who has been away for a short time, or asks to be admitted."""
+        return self.group.detector.away_lately(now) | self.group.succession.come()
+
+    def _is_asked(self, now: int) -> bool:
+        """Whether some of these lack a message that is kept here."""
+        late = self._late(now)
+        return bool(late) and any(cast.is_for(late) for cast in self.group.kept.all())
 
     def probe(self, now: int) -> Effects:
         """As server, look for absent members that are alive, and for unknown views.

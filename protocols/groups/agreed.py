@@ -270,6 +270,11 @@ class Install(NamedTuple):
         moved = frozenset() if self.reshape is None else self.reshape.processes
         return moved.union(self.view.processes)
 
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """Who is in the view, or in a group that is split off or merged."""
+        return self.view.members + (() if self.reshape is None else self.reshape.members)
+
     def encode(self) -> bytes:
         """The members, the absent, what was seen, the epochs, the messages."""
         writer = Writer()

@@ -245,8 +245,8 @@ class Casting:
         """A message that was received and not delivered, if the next view may need it."""
         return None
 
-    def may_lack(self, missing: int) -> bool:
-        """Whether so many others may be the only ones that have a message of this view."""
+    def depends_on(self, missing: Collection[int]) -> bool:
+        """Whether these may be the only ones that have some message."""
         return False
 
     def union(self, states: Collection[Flushed]) -> Iterator[Label]:

@@ -25,6 +25,7 @@ class Reporting:
         self.above: tuple[int, ...] = ()  # members of the group above, as the server knows them
         self.above_since = 0  # since when there are any
         self.ack_due: set[int] | None = None  # who waits for a report, if it will be sent
+        self.ack_group = group.number  # for which group the timer is set, since that may change
 
     def acknowledge_soon(self, peers: Collection[int]) -> Effects:
         """Report to those who wait for it, a little later, what was delivered."""
@@ -32,10 +33,10 @@ class Reporting:
         if group.timing.ack is None or group.casting is None:
             return
         peers = group.casting.waiting_for(peers)
-        if self.ack_due is not None:
+        if self.ack_due is not None and self.ack_group == group.number:
             self.ack_due.update(peers)
         elif peers:
-            self.ack_due = set(peers)
+            self.ack_due, self.ack_group = set(peers), group.number
             yield SetTimer(("ack", group.number), group.timing.ack)
 
     def acknowledge(self, now: int) -> Effects:

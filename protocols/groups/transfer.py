@@ -80,11 +80,12 @@ class Fetching:
         self.holders = holders
         self.asked &= holders.keys()
 
-    def take(self, cast: Cast) -> bool:
-        """Take a message that has arrived, if it is needed."""
+    def take(self, cast: Cast, now: int) -> bool:
+        """Take a message that has arrived, if it is needed; the others may be on their way."""
         if cast.id not in self.holders:
             return False
         del self.holders[cast.id]
+        self.asked_at = now
         self.asked.discard(cast.id)
         self.found[cast.id] = cast
         return True
@@ -100,6 +101,5 @@ class Fetching:
 
     def forget(self) -> None:
         """Forget what was fetched."""
-        self.holders.clear()
-        self.asked.clear()
+        self.need({})
         self.found.clear()

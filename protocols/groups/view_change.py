@@ -35,8 +35,7 @@ from .agreed import (
 )
 from .answers import Answers
 from .casting import Casting
-from .epochs import Agreed, Pairs, is_member
-from .epochs import of as epoch_of
+from .epochs import Agreed, Pairs
 from .flush import FLUSHED, INSTALL, Fetch, Flush, Missing, Part
 from .messages import NO_VIEW, Cast
 from .stability import stream_of
@@ -89,8 +88,8 @@ class ViewChange:
         proposed = () if self.proposal is None else self.proposal.target
         target, asked = next.target(alive, proposed, now)
         if not target:
-            yield group.go("left")
-        elif target != self.view.members or group.frozen or self.reshape:
+            yield from group.admission.depart(now)
+        elif target != self.view.members or group.frozen or self.reshape or next.came_back():
             yield from self._propose(target, asked, now)
 
     def _defer(self, event: str) -> Effects:
@@ -121,7 +120,7 @@ class ViewChange:
             grows = 1 if self._weakens(proposal, now) else STRONG
             self.promised = proposal.id = ViewId(self.promised.number + grows, group.me.process)
             self.pending = None
-            self.fetching.forget()
+            self.fetching.need({})
             yield group.go("propose")
             proposal.states[group.me.process] = group.flushed(joins)
         if waiting := proposal.waiting():
@@ -171,8 +170,7 @@ class ViewChange:
 
     def _waits_for_others(self, proposal: Proposal, now: int) -> bool:
         """Whether too many members are missing, whose messages may be needed."""
-        missing = self.group.succession.missing(proposal.states, now)
-        if not self._casting.may_lack(len(missing)):
+        if not self._casting.depends_on(self.group.succession.missing(proposal.states, now)):
             return False
         if self.short_since is None:
             self.short_since = now
@@ -186,7 +184,7 @@ class ViewChange:
         stay, left = next.up_to_date(proposal.target, states), next.left()
         union = tuple(self._casting.closed(labels, self.find))
         epochs = next.epochs(states)
-        left |= {p for m in view.absent for p in m.roster if not is_member(epoch_of(epochs, p))}
+        left |= next.came_back(epochs)
         seen = group.kept.seen.copy()
         late = () if self._casting.all_seen_counts else (view.id, NO_VIEW)
         told = (s.seen for s in states if not late or s.view in late)
@@ -229,7 +227,7 @@ class ViewChange:
         self.promised = flush.view
         self.answers.give(flush.view)
         self.proposal = self.pending = None
-        self.fetching.forget()
+        self.fetching.need({})
         group.admission.asking_since = now
         group.admission.contacts = group.admission.contacts or (sender,)
         yield group.go("flush")
@@ -296,8 +294,9 @@ class ViewChange:
 
     def on_body(self, cast: Cast, now: int) -> Effects:
         """Take a message that is needed; go on, if it was the last one."""
-        if not self.fetching.take(cast):
+        if not self.fetching.take(cast, now):
             return
+        self.group.admission.go_on(now)
         if self.fetching.holders:
             yield from self._fetch(now)
         elif self.pending is not None:
@@ -332,7 +331,7 @@ class ViewChange:
     def may_enter(self, install: Install) -> bool:
         """Whether a view follows from a true answer of this process, as the member that it is."""
         me, answered = self.group.me, self.answers.may_enter(install.view.id)
-        restarted = self.group.view is None and me.succeeds(install.view.members)
+        restarted = self.group.view is None and me.succeeds(install.members)
         return answered and me.process in install.invited and not restarted
 
     def _lacking(self, labels: Collection[Label]) -> list[MessageId]:

@@ -20,7 +20,6 @@ EXAMPLES = {
     "broken-homebound": ("gap", "daisy-found-by-another-group"),
     "broken-mute": ("loss", "daisy-back-before-it-was-gone"),
     "broken-dismissive": ("loss", "daisy-split-off-and-given-up"),
-    "broken-persistent": ("loss", "daisy-answered-and-in-another-view"),
     "broken-timeless": ("order", "daisy-known-by-reports"),
     "broken-amnesiac": ("gap", "daisy-restarted-and-entered-what-it-was"),
     "broken-ageless": ("unrepaired", "daisy-restarted-with-less-backing"),
@@ -30,7 +29,6 @@ EXAMPLES = {
     "broken-releasing": ("gap", "daisy-released-between-groups"),
     "broken-trusting": ("loss", "daisy-never-heard"),
     "broken-reassured": ("unrepaired", "daisy-waits-to-send"),
-    "broken-misguiding": ("loss", "daisy-comes-back-alone"),
     "broken-copied": ("gap", "daisy-k-copies"),
     "broken-servers-vector": ("loss", "daisy-early-vectors"),
     "broken-overtaking": ("gap", "daisy-overtaken-from-above"),
@@ -55,6 +53,9 @@ EXAMPLES = {
     "broken-heedless": ("gap", "daisy-cut-off-with-the-server"),
     "broken-overlooking": ("gap", "daisy-kept-by-those-who-are-cut-off"),
     "broken-wavering": ("loss", "daisy-said-goodbye-and-stayed"),
+    "broken-claiming": ("loss", "daisy-absent-and-in-another-group"),
+    "broken-resolute": ("loss", "daisy-asked-in-turn-as-another-left"),
+    "broken-careless": ("loss", "daisy-let-go-while-it-was-relayed"),
     "broken-departing": ("loss", "daisy-left-before-the-others-were-back"),
 }
 

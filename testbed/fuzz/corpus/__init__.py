@@ -16,7 +16,7 @@ from typing import Any
 from testbed.fuzz.elements import Document
 from testbed.protocols.daisy import Daisy
 
-TIMING = ("heartbeat_ms", "patience_ms", "grace_ms", "ack_ms")
+TIMING = ("heartbeat_ms", "patience_ms", "grace_ms", "forget_ms", "ack_ms")
 
 
 @cache

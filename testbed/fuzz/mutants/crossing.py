@@ -9,7 +9,7 @@ from testbed.fuzz.mutants.talk import renumbered, said
 SEEDS = 2**16
 VARIANT = {"safe", "early", "inside", "resilience"}
 SHAPE = {"group_size", "levels", "split_above", "merge_below", "max_levels"}
-TIMES = {"heartbeat_ms", "patience_ms", "grace_ms", "ack_ms"}
+TIMES = {"heartbeat_ms", "patience_ms", "grace_ms", "forget_ms", "ack_ms"}
 VALUES: dict[str, tuple[Any, ...]] = {
     "group_size": (1, 2, 2, 3, 4),
     "levels": (1, 2, 2, 3, 4),

@@ -192,7 +192,10 @@ class MembersProfile(Profile):
 
     @override
     def repair_ms(self, settings: Any) -> float:
-        once = 3 * settings.grace_ms + 40 * settings.heartbeat_ms  # level by level, if they grow
+        graces = 4 if settings.merge_below else 3  # three for one whose new group has crashed
+        once = (
+            graces * settings.grace_ms + 40 * settings.heartbeat_ms
+        )  # level by level, if they grow
         return float(once * max(1, settings.max_levels - 1))
 
     def _closing_messages(self, scenario: Scenario, rng: random.Random) -> list[ScriptedMessage]:
@@ -212,12 +215,14 @@ def _settings(network: Network, variant: Table, rng: random.Random) -> Table:
     """Small groups on any number of levels; in some trials they are split and merged."""
     heartbeat = rng.choice(HEARTBEATS_MS)
     patience = max(rng.choice([3.5, 3.5, 5, 10]) * heartbeat, least_patience_ms(network, heartbeat))
+    grace = rng.choice([2, 3]) * patience
     drawn: Table = {
         "group_size": rng.choice([1, 2, 2, 2, 2, 3, 3, 4, 5]),
         "levels": rng.choice([1, 2, 2, 2, 2, 2, 2, 3, 4]),
         "heartbeat_ms": heartbeat,
         "patience_ms": rounded(patience),
-        "grace_ms": rounded(rng.choice([2, 3]) * patience),
+        "grace_ms": rounded(grace),
+        "forget_ms": rounded(rng.choice([grace + 4 * patience, 60_000.0])),
         "ack_ms": rng.choice([0.0, 1.0, 5.0]),
     }
     drawn |= variant

@@ -11,8 +11,8 @@
 - A group is not given what is for others only. If those who have that are all cut off, for longer than
   ``grace_ms``, the rest goes on without it. So where some messages are for some processes only, all
   these periods together are shorter than that, or they all strike members of one local group.
-- Nobody is cut off for ``forget_ms`` or longer. Links are slow once at most: two slow periods at a time
-  would delay a packet far beyond the end of both.
+- Nobody is cut off for ``forget_ms`` or longer, until the groups have admitted it again. Links are
+  slow once at most: two slow periods at a time would delay a packet far beyond the end of both.
 - A view of servers that crashes as a whole, with a local group, leaves a gap. So if all members of a
   local group are gone at some time, crashed or left, then nobody was cut off, and one of the first
   members of each group of servers stays. If none of these stays, nobody was cut off either. Where
@@ -20,7 +20,8 @@
   most.
 - The last member of a local group does not leave where groups are merged.
 - Over the reliable channel nobody crashes or leaves: a process that waits for an acknowledgement of one
-  that is gone cannot send more for long. The channel retransmits within half of ``patience_ms``: all
+  that is gone cannot send more for long. Its window and retries are at least the defaults: it gives up
+  a peer that is cut off for longer. It retransmits within half of ``patience_ms``: all
   that follows a lost packet, heartbeats too, waits for it.
 """
 
@@ -46,7 +47,10 @@ from testbed.faults import (
 )
 from testbed.fuzz.elements import losses, rounded
 from testbed.fuzz.profiles.scenes import DUPLICATION_MOST, LOSS_MOST
+from testbed.protocols.channel import Reliable
 from testbed.protocols.daisy.tree import LEVEL, daisy
+
+BACK = 2  # times the patience, after which all groups have one that was cut off again
 
 
 def promises(scenario: Scenario) -> bool:
@@ -74,9 +78,10 @@ def _is_survivable(scenario: Scenario) -> bool:
     going = [fault for fault in faults if isinstance(fault, Crash | Leave)]
     gone = max(losses(going, processes), key=len)
     short = gone or s.max_levels or _may_miss(scenario)
-    if cut >= (s.grace_ms if short else s.forget_ms) or len(gone) > _most_gone(s, processes):
+    most = s.forget_ms - BACK * s.patience_ms
+    if cut >= (min(s.grace_ms, most) if short else most) or len(gone) > _most_gone(s, processes):
         return False
-    if channel and (gone or channel.max_rto_ms > 0.6 * s.patience_ms):
+    if channel and (gone or channel.max_rto_ms > 0.6 * s.patience_ms or _gives_up(channel)):
         return False
     if cut and (not s.safe or (s.inside != "all" and (gone or cut >= s.grace_ms))):
         return False
@@ -84,6 +89,12 @@ def _is_survivable(scenario: Scenario) -> bool:
     return all(
         _groups_survive(processes, s, gone, left, cut > 0) for gone in losses(going, processes)
     )
+
+
+def _gives_up(channel: Any) -> bool:
+    """Whether the channel takes a peer that is cut off for crashed, or is full of heartbeats."""
+    least = Reliable.Settings()
+    return bool(channel.retries < least.retries or channel.window < least.window)
 
 
 def _groups_survive(processes: int, s: Any, gone: frozenset[int], left: bool, cut: bool) -> bool:

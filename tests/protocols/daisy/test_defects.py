@@ -143,6 +143,18 @@ def test_one_bad_link_delays_nothing_for_long() -> None:
     assert run.worst_delay_ms() < 1000
 
 
+@pytest.mark.parametrize(("number", "size", "every_ms"), [(10, 20_000, 0.2), (100, 1400, 2.0)])
+def test_what_takes_long_to_transmit_arrives_at_one_that_was_cut_off(
+    number: int, size: int, every_ms: float
+) -> None:
+    sends = ({"node": 0, "at_ms": 100 + every_ms * n, "payload_bytes": size} for n in range(number))
+    cut = {"kind": "partition", "nodes": [1], "at_ms": 95.0, "for_ms": 300.0}
+    settings = {"levels": 1, "heartbeat_ms": 20.0, "patience_ms": 100.0, "grace_ms": 400.0}
+    run = experiment(3, settings, script(*sends), [cut], 1.0, bandwidth_mbit=10.0)
+    run.is_sound()
+    assert run.worst_delay_ms() < 4000
+
+
 def test_traffic_crosses_groups_again_soon_after_all_servers_and_a_group_have_crashed() -> None:
     faults = [crash(node, 4000.0) for node in (0, 4, 8, 9, 10, 11)]
     load = poisson(4.0, 10_000.0, 8000.0)

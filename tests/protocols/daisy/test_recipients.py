@@ -190,8 +190,8 @@ def test_what_comes_after_a_lost_cast_of_the_same_member_is_not_carried_over() -
 
 def test_too_few_are_left_if_more_than_k_have_not_brought_their_states() -> None:
     a, *_ = group_of_four(k=2)
-    assert not a.may_lack(2)
-    assert a.may_lack(3)
+    assert not a.depends_on({B, C})
+    assert a.depends_on({B, C, 9})
 
 
 @pytest.mark.parametrize(

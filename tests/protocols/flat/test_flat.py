@@ -231,6 +231,25 @@ def test_what_is_for_one_that_is_away_is_kept_by_others_than_its_sender(kind: ty
 
 
 @every
+def test_one_that_leaves_and_comes_back_brings_what_others_may_lack(kind: type[Flat]) -> None:
+    world = Flats(kind, 3)
+    world.drops = lambda sender, peer, message: 1 in (sender, peer)
+    world.run(130)
+    world.say(0)
+    world.run(20)
+    world.leave(2)
+    world.run(60)
+    assert world.protocols[2].group.out
+    world.crash(0)
+    world.join(2)
+    world.drops = lambda sender, peer, message: False
+    world.run(400)
+    world.say(2)
+    world.run(100)
+    assert world.delivered(1) == [(0, 1), (2, 1)]
+
+
+@every
 @pytest.mark.parametrize("seed", range(12))
 def test_crashes_restarts_pauses_losses_and_partitions(kind: type[Flat], seed: int) -> None:
     rng = random.Random(seed)

@@ -127,11 +127,11 @@ def test_each_message_is_asked_for_from_one_who_has_it_and_again_if_it_does_not_
     fetching.need({first: B, second: C, third: B})
     assert requests(fetching, 5) == {B: (first, third), C: (second,)}
     assert requests(fetching, 5 + PAUSE - 1) == {}
-    assert fetching.take(Cast(*first))
-    assert not fetching.take(Cast(*first))
+    assert fetching.take(Cast(*first), 5)
+    assert not fetching.take(Cast(*first), 5)
     assert requests(fetching, 5 + PAUSE) == {B: (third,), C: (second,)}
-    assert fetching.take(Cast(*third))
-    assert fetching.take(Cast(*second))
+    assert fetching.take(Cast(*third), 5)
+    assert fetching.take(Cast(*second), 5)
     assert requests(fetching, 99) == {}
     assert set(fetching.found) == {first, second, third}
 
@@ -139,7 +139,7 @@ def test_each_message_is_asked_for_from_one_who_has_it_and_again_if_it_does_not_
 def test_what_is_not_needed_is_not_taken() -> None:
     fetching = Fetching()
     fetching.need({MessageId(B, 1): B})
-    assert not fetching.take(Cast(B, 2))
+    assert not fetching.take(Cast(B, 2), 5)
     assert fetching.found == {}
 
 
@@ -151,9 +151,9 @@ def test_the_next_messages_are_asked_for_as_soon_as_those_asked_for_are_there() 
         [(_, lot)] = requests(fetching, 0).items()
         rounds.append(len(lot))
         for name in lot[:-1]:
-            fetching.take(Cast(*name))
+            fetching.take(Cast(*name), 5)
             assert requests(fetching, 0) == {}  # one round at a time
-        fetching.take(Cast(*lot[-1]))
+        fetching.take(Cast(*lot[-1]), 5)
     assert rounds == [AT_ONCE, AT_ONCE, 5]
 
 
@@ -163,7 +163,7 @@ def test_nothing_is_fetched_for_a_view_change_that_is_over() -> None:
     requests(fetching, 0)
     fetching.forget()
     assert requests(fetching, 99) == {}
-    assert not fetching.take(Cast(B, 1))
+    assert not fetching.take(Cast(B, 1), 5)
 
 
 @given(
@@ -186,7 +186,7 @@ def test_all_that_is_needed_arrives_though_much_is_lost(
             for name in lot:
                 sent += 1
                 if rng.random() >= loss:
-                    fetching.take(Cast(*name))
+                    fetching.take(Cast(*name), 5)
         now += PAUSE
     assert fetching.found.keys() == holders.keys()
     if not loss:

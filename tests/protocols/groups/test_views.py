@@ -6,7 +6,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from testbed.protocols import Effects, Message, Send
+from testbed.protocols import Effects, Message, MessageId, Send, SetTimer
+from testbed.protocols.groups.agreed import Flushed
 from testbed.protocols.groups.flush import Flush, Part
 from testbed.protocols.groups.messages import OUTSIDE, Cast, Expelled, Join, Report
 from testbed.protocols.groups.succession import Joiner
@@ -102,6 +103,39 @@ def test_a_joiner_that_asks_no_more_does_not_keep_the_leader_from_leading() -> N
     leaders = partial(a.succession.leaders, list(members_of(A, B)))
     assert leaders(TIMING.patience - 1) == list(members_of(B))
     assert leaders(TIMING.patience) == list(members_of(A, B))
+
+
+def test_who_is_missing_or_was_a_short_time_ago_may_have_what_others_need() -> None:
+    a = group_at(A, view_of(A, B, C, absent=members_of(D, 9)))
+    here, elsewhere = Flushed(view_of(A).id, ()), Flushed(ViewId(), ())
+    now = TIMING.grace - 1
+    missing = partial(a.succession.missing, {A: here, B: elsewhere, 9: elsewhere})
+    assert missing(now) == {B, C, D}  # 9 comes back
+    assert missing(now + 1) == {B, C}
+
+
+def test_who_is_asked_for_its_messages_after_it_said_goodbye_says_so_again_later() -> None:
+    a = group_at(A, view_of(A, B))
+    a.leaving = True
+    a.kept.archive[MessageId(A, 1)] = Cast(A, 1)
+    list(a.admission.mind_own_place(0))
+    assert A in a.succession.leavers
+    a.succession.joiners[C] = Joiner(members_of(C)[0], OUTSIDE, 0)
+    assert list(a.admission.depart(MS)) == []
+    assert not a.out
+    assert A not in a.succession.leavers
+    del a.succession.joiners[C]
+    list(a.admission.depart(2 * MS))
+    assert a.out
+
+
+def test_a_timer_for_acknowledgements_counts_for_the_group_for_which_it_was_set() -> None:
+    a = group_at(A, view_of(A, B), TIMING._replace(ack=MS))
+    soon = partial(a.reporting.acknowledge_soon, [B])
+    assert list(soon()) == [SetTimer(("ack", 0), MS)]
+    assert list(soon()) == []
+    a.number = 7  # it was split off
+    assert list(soon()) == [SetTimer(("ack", 7), MS)]
 
 
 def test_who_is_in_an_older_view_hears_what_the_members_of_a_newer_one_have_promised() -> None:
