@@ -12,10 +12,12 @@ from typing_extensions import override
 from ..base import Effects, Place, Send
 from ..daisy import Daisy
 from ..daisy.hierarchy import Hierarchy
+from ..daisy.levels import Levels
 from ..daisy.matrices import Matrices
 from ..daisy.relay import Relaying
 from ..daisy.server_group import ByOrigin
 from ..groups.messages import Cast, Join
+from ..groups.view import Member
 
 
 class Reentrant(Daisy):
@@ -48,22 +50,6 @@ class Undecided(Daisy):
     @override
     def join(self, now: int) -> Effects:
         self.returning = self.local.out
-        self._return(now)
-        yield from ()
-
-
-class Stubborn(Daisy):
-    """Leaves before it comes back, whatever has happened meanwhile.
-
-    Broken rule: who joins before the group knows that it leaves stays. It waits to be let go, and so
-    for those whose messages only it keeps.
-    """
-
-    name: ClassVar[str] = "broken-stubborn"
-
-    @override
-    def join(self, now: int) -> Effects:
-        self.returning = self.local.leaving or self.local.out
         self._return(now)
         yield from ()
 
@@ -264,3 +250,26 @@ class Prompt(Daisy):
     @override
     def coming_back(self, level: int) -> frozenset[int]:
         return frozenset()
+
+
+class _Misguiding(Levels):
+    @override
+    def is_known(self, level: int, home: Member) -> bool:
+        return True
+
+
+class Misguiding(Daisy):
+    """Sends a joiner on to the group that it was in before, even if nobody knows which that is.
+
+    Broken rule: who starts a group of servers again does not know below which groups the absent are.
+    Such a joiner is asked to look for a group that does not exist, and is never admitted.
+    """
+
+    name: ClassVar[str] = "broken-misguiding"
+
+    @override
+    def _levels(self) -> Levels | None:
+        levels = super()._levels()
+        if levels is not None:
+            levels.__class__ = _Misguiding
+        return levels

@@ -1,5 +1,6 @@
 """Daisies that make a mistake when they leave, or come back."""
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from typing_extensions import override
@@ -8,11 +9,10 @@ from ..base import Effects
 from ..daisy import Daisy
 from ..groups.admission import Admission
 from ..groups.detector import Detector
-from ..groups.epochs import Pairs
 from ..groups.group import Group
 from ..groups.messages import Cast
 from ..groups.succession import Succession
-from ..groups.view import Member
+from ..groups.view import Member, View
 from ..wire import MessageId
 from .group_layer import OtherPart
 
@@ -71,21 +71,28 @@ class Wavering(Daisy):
         yield from super().join(now)
 
 
-class _Claiming(Succession):
+class _Claiming(Detector):
+    claimed: Mapping[int, int] = {}  # who is away by anybody's account, and since when
+
     @override
-    def came_back(self, epochs: Pairs | None = None) -> set[int]:
-        return set()
+    def enter(self, view: View, now: int) -> None:
+        super().enter(view, now)
+        claims = frozenset().union(
+            *(m.away for m in view.members), *(m.roster for m in view.absent)
+        )
+        self.claimed = {p: self.claimed.get(p, now) for p in claims}
+        self.away_since = {p: self.claimed[p] for p in self.away_since}
 
 
 class Claiming(OtherPart):
-    """Counts one that has left unheard, and is back in another group, among its absent for ever.
+    """Takes a process to be away since one group has missed it, although it is in another one.
 
-    Broken rule: the group above would take it for away since then, and keep nothing for it any more
-    after ``forget_ms``, however lately it was cut off from the other group.
+    Broken rule: two groups may count one process among theirs. When it is cut off from the one in which
+    it is, it counts as away since the other has missed it, and nothing is kept for it after ``forget``.
     """
 
     name: ClassVar[str] = "broken-claiming"
-    part: ClassVar[str] = "succession"
+    part: ClassVar[str] = "detector"
     other: ClassVar[type] = _Claiming
 
 

@@ -232,8 +232,8 @@ class Admission:
             yield from self.ask(now)
 
     def depart(self, now: int) -> Effects:
-        """Leave as the last one; but if somebody asks for its messages by now, say it again later."""
-        if self._is_asked(now):
+        """Leave as the last one; but if somebody may need its messages by now, say it again later."""
+        if self._is_awaited(now):
             self.group.succession.leavers.pop(self.group.me.process, None)
         else:
             yield self.group.go("left")
@@ -249,16 +249,16 @@ class Admission:
         mine = any(name.source == group.me.process for name in group.history) or any(
             cast.source == group.me.process and cast.is_for(late) for cast in archive.values()
         )
-        last = (archive or self._is_asked(now)) and group.is_last(now)
-        return mine or bool(last) or group.above.needs_this_process()
+        last = group.is_last(now) and self._is_awaited(now)
+        return mine or last or group.above.needs_this_process()
 
     def _late(self, now: int) -> frozenset[int]:
         """Who has been away for a short time, or asks to be admitted."""
         return self.group.detector.away_lately(now) | self.group.succession.come()
 
-    def _is_asked(self, now: int) -> bool:
-        """Whether some of these lack a message that is kept here."""
-        late = self._late(now)
+    def _is_awaited(self, now: int) -> bool:
+        """Whether some of these, or somebody who is away from another group, lack what is kept here."""
+        late = self._late(now) | self.group.detector.outside_lately(now)
         return bool(late) and any(cast.is_for(late) for cast in self.group.kept.all())
 
     def probe(self, now: int) -> Effects:

@@ -148,8 +148,14 @@ class Detector:
 
     def away_lately(self, now: int) -> frozenset[int]:
         """The processes that are away from this group, and not taken to have crashed yet."""
-        since = self.away_since.items()
-        return frozenset(p for p, left in since if now - left < self.timing.grace)
+        return self._lately(self.away_since, now)
+
+    def outside_lately(self, now: int) -> frozenset[int]:
+        """Those that are away from other groups, and not taken to have crashed yet."""
+        return self._lately(self.outside_since, now)
+
+    def _lately(self, since: dict[int, int], now: int) -> frozenset[int]:
+        return frozenset(p for p, left in since.items() if now - left < self.timing.grace)
 
     def owed(self, now: int) -> frozenset[int]:
         """The processes that are away, from this group or others, and may be alive."""

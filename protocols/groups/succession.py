@@ -96,12 +96,6 @@ class Succession:
         """The processes that leave for good."""
         return frozenset().union(*(leave.roster for leave in self.leavers.values()))
 
-    def came_back(self, epochs: Pairs | None = None) -> set[int]:
-        """The absent that have left, or have joined a group again since they were in this one."""
-        known = self.group.epochs.pairs if epochs is None else epochs
-        pairs = ((p, m.epochs) for m in self.view.absent for p in m.roster)
-        return {p for p, then in pairs if epoch_of(known, p) > epoch_of(then, p)}
-
     def missing(self, states: Mapping[int, Flushed], now: int) -> set[int]:
         """The members that may be alive, without those who have answered with what they have.
 

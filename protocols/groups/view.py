@@ -94,14 +94,17 @@ class View:
 
     @cached_property
     def away(self) -> frozenset[int]:
-        """The processes that are absent, here or in a group below."""
+        """The processes that are absent, here or in a group below, and that no other member reaches.
+
+        After a split or a merge two groups may count one process among theirs.
+        """
         absent = (m.roster for m in self.absent)
-        return frozenset().union(*(m.away for m in self.members), *absent)
+        return frozenset().union(*(m.away for m in self.members), *absent) - self.here
 
     @cached_property
     def here(self) -> frozenset[int]:
-        """The processes that the members answer for and that are not away."""
-        return self.present - self.away
+        """The processes that some member answers for, and that are not away from its group."""
+        return frozenset().union(*(m.roster - m.away for m in self.members))
 
     @cached_property
     def epochs(self) -> Pairs:

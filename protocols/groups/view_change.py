@@ -35,7 +35,8 @@ from .agreed import (
 )
 from .answers import Answers
 from .casting import Casting
-from .epochs import Agreed, Pairs
+from .epochs import Agreed, Pairs, is_member
+from .epochs import of as epoch_of
 from .flush import FLUSHED, INSTALL, Fetch, Flush, Missing, Part
 from .messages import NO_VIEW, Cast
 from .stability import stream_of
@@ -89,7 +90,7 @@ class ViewChange:
         target, asked = next.target(alive, proposed, now)
         if not target:
             yield from group.admission.depart(now)
-        elif target != self.view.members or group.frozen or self.reshape or next.came_back():
+        elif target != self.view.members or group.frozen or self.reshape:
             yield from self._propose(target, asked, now)
 
     def _defer(self, event: str) -> Effects:
@@ -172,9 +173,8 @@ class ViewChange:
         """Whether too many members are missing, whose messages may be needed."""
         if not self._casting.depends_on(self.group.succession.missing(proposal.states, now)):
             return False
-        if self.short_since is None:
-            self.short_since = now
-        return now - self.short_since < self.group.timing.grace
+        since = self.short_since = now if self.short_since is None else self.short_since
+        return now - since < self.group.timing.grace
 
     def _conclude(self, proposal: Proposal, labels: Sequence[Label], now: int) -> Install:
         """The new view, and what is carried over into it."""
@@ -184,7 +184,7 @@ class ViewChange:
         stay, left = next.up_to_date(proposal.target, states), next.left()
         union = tuple(self._casting.closed(labels, self.find))
         epochs = next.epochs(states)
-        left |= next.came_back(epochs)
+        left |= {p for m in view.absent for p in m.roster if not is_member(epoch_of(epochs, p))}
         seen = group.kept.seen.copy()
         late = () if self._casting.all_seen_counts else (view.id, NO_VIEW)
         told = (s.seen for s in states if not late or s.view in late)
