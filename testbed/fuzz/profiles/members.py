@@ -222,7 +222,7 @@ def _settings(network: Network, variant: Table, rng: random.Random) -> Table:
         "heartbeat_ms": heartbeat,
         "patience_ms": rounded(patience),
         "grace_ms": rounded(grace),
-        "forget_ms": rounded(rng.choice([grace + 4 * patience, 60_000.0])),
+        "forget_ms": rounded(rng.choice([4 * (grace + patience), 60_000.0])),
         "ack_ms": rng.choice([0.0, 1.0, 5.0]),
     }
     drawn |= variant

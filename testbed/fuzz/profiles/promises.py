@@ -11,7 +11,8 @@
 - A group is not given what is for others only. If those who have that are all cut off, for longer than
   ``grace_ms``, the rest goes on without it. So where some messages are for some processes only, all
   these periods together are shorter than that, or they all strike members of one local group.
-- Nobody is cut off for ``forget_ms`` or longer, until the groups have admitted it again. Links are
+- Nobody is cut off for ``forget_ms`` or longer, until the groups have admitted it again; where groups
+  are merged, also one that moves to a group that has crashed, for three times ``grace_ms``. Links are
   slow once at most: two slow periods at a time would delay a packet far beyond the end of both.
 - A view of servers that crashes as a whole, with a local group, leaves a gap. So if all members of a
   local group are gone at some time, crashed or left, then nobody was cut off, and one of the first
@@ -51,6 +52,7 @@ from testbed.protocols.channel import Reliable
 from testbed.protocols.daisy.tree import LEVEL, daisy
 
 BACK = 2  # times the patience, after which all groups have one that was cut off again
+MOVING = 3  # times the grace, for which one seeks the group that it was sent to
 
 
 def promises(scenario: Scenario) -> bool:
@@ -78,7 +80,7 @@ def _is_survivable(scenario: Scenario) -> bool:
     going = [fault for fault in faults if isinstance(fault, Crash | Leave)]
     gone = max(losses(going, processes), key=len)
     short = gone or s.max_levels or _may_miss(scenario)
-    most = s.forget_ms - BACK * s.patience_ms
+    most = s.forget_ms - BACK * s.patience_ms - (MOVING * s.grace_ms if s.merge_below else 0)
     if cut >= (min(s.grace_ms, most) if short else most) or len(gone) > _most_gone(s, processes):
         return False
     if channel and (gone or channel.max_rto_ms > 0.6 * s.patience_ms or _gives_up(channel)):
