@@ -14,6 +14,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from ..base import Count, Effects
+from ..groups.epochs import of as epoch_of
 from ..groups.messages import Cast
 
 if TYPE_CHECKING:
@@ -84,11 +85,15 @@ class Relaying:
     def must_wait(self, level: int, cast: Cast, now: int) -> bool:
         """Whether others should relay a message that once came from above and is not known there.
 
-        They have its causal past. After ``grace`` they are taken to have crashed; if the group above
-        had to be started again meanwhile, they have a few heartbeats to join it, counted from when its
-        server has joined the next group.
+        It did if its sender is not in this group, or was in another one before. Others have its past.
+        After ``grace`` they are taken to have crashed; if the group above had to be started again
+        meanwhile, they have a few heartbeats to join it, counted from when its server has joined the
+        next group.
         """
-        if cast.source in self.daisy.roster(level):
+        view, source = self.daisy.groups[level].view, cast.source
+        assert view is not None
+        same = epoch_of(cast.epochs, source) == epoch_of(view.epochs, source)
+        if source in view.roster and same:
             return False
         timing, above = self.daisy.local.timing, self.daisy.groups[level + 1]
         waited = now - self.waiting.setdefault(level, now)

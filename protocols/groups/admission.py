@@ -174,19 +174,25 @@ class Admission:
         if group.view is None or group.seeking:
             self.seekers[join.source] = now
         elif join.member in group.view.members:
-            if sender == join.source:  # it lacks what it needs to enter the view
-                group.detector.hear(sender, now)
+            group.detector.hear(
+                join.source, now
+            )  # it still fetches what it needs to enter the view
             yield from change.send_again(INSTALL, join.source, now)
+            yield from self._forward(join, sender, now)
         elif not any(m.replaces(join.member) for m in group.view.members):
             how = self.how_it_joins(join)
             group.succession.joiners[join.source] = Joiner(join.member, how, now)
             group.succession.leavers.pop(join.source, None)
             group.detector.gone.discard(join.source)
-            coordinator = group.succession.leaders(group.detector.alive(now), now)[0].process
-            if sender == join.source and coordinator != group.me.process:
-                yield Send((coordinator,), join)
+            yield from self._forward(join, sender, now)
             if join.how == MOVED:  # it may take a while, but the group exists
                 yield group.send((join.source,), Expelled, view=group.view.id)
+
+    def _forward(self, join: Join, sender: int, now: int) -> Effects:
+        """Tell the leader of somebody who asks, if nobody else has."""
+        leader = self.group.succession.leaders(self.group.detector.alive(now), now)[0].process
+        if sender == join.source and leader != self.group.me.process:
+            yield Send((leader,), join)
 
     def how_it_joins(self, join: Join) -> int:
         """How one joins: who is inside another view of the group comes from outside of this one."""

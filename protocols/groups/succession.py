@@ -164,8 +164,10 @@ class Succession:
                 brought = state.absent if state.view == NO_VIEW else ()
                 come = joiner.member.roster.union(*(m.roster for m in brought))
                 gathered, awaited = above.gather(come, now), above.awaited(come)
+                if gathered is None:
+                    return None
                 before = proposal.awaited.setdefault(joiner.member.process, awaited)
-                if gathered is None or not before.isdisjoint(awaited):
+                if not before.isdisjoint(awaited):
                     return None
                 casts += gathered
         return casts

@@ -392,7 +392,7 @@ class ViewChange:
 
     def reset(self) -> None:
         """Forget the change that is over, but for the messages that others may fetch for their view."""
-        self.proposal, self.pending, self.short_since = None, None, None
+        self.proposal = self.pending = self.short_since = self.reshape = None
         self.assembly.incoming.clear()
         self.fetching.need({})
         self.pace.sent_at.clear()
