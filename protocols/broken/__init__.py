@@ -49,7 +49,6 @@ from .returning import (
     Departing,
     Homing,
     Nostalgic,
-    Resolute,
     ShortSighted,
     Wavering,
 )
@@ -141,7 +140,6 @@ BROKEN: dict[str, type[Protocol]] = {
         Abandoning,
         Wavering,
         Claiming,
-        Resolute,
         Careless,
         Bequeathing,
         Heedless,

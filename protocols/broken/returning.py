@@ -7,7 +7,6 @@ from typing_extensions import override
 
 from ..base import Effects
 from ..daisy import Daisy
-from ..groups.admission import Admission
 from ..groups.detector import Detector
 from ..groups.group import Group
 from ..groups.messages import Cast
@@ -96,26 +95,9 @@ class Claiming(OtherPart):
     other: ClassVar[type] = _Claiming
 
 
-class _Resolute(Admission):
-    @override
-    def depart(self, now: int) -> Effects:
-        yield self.group.go("left")
-
-
-class Resolute(OtherPart):
-    """Leaves as it has said, although somebody has asked for its messages meanwhile.
-
-    Broken rule: the others may be gone by then, and those who ask stood still when it said so.
-    """
-
-    name: ClassVar[str] = "broken-resolute"
-    part: ClassVar[str] = "admission"
-    other: ClassVar[type] = _Resolute
-
-
 class _Abandoning(Succession):
     @override
-    def come(self) -> frozenset[int]:
+    def come(self, now: int) -> frozenset[int]:
         return frozenset()
 
 

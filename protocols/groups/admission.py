@@ -84,6 +84,10 @@ class Admission:
         self.turn += 1
         return self.candidates[self.turn % len(self.candidates) :][:1] if self.candidates else ()
 
+    def turns(self) -> int:
+        """How long it takes to ask all who might be members."""
+        return len(self.candidates) * self.timing.heartbeat
+
     def _go_on_alone(self, now: int) -> Effects:
         group = self.group
         group.ticked_at = now
@@ -182,6 +186,7 @@ class Admission:
         elif not any(m.replaces(join.member) for m in group.view.members):
             how = self.how_it_joins(join)
             group.succession.joiners[join.source] = Joiner(join.member, how, now)
+            group.succession.asked[join.source] = now
             group.succession.leavers.pop(join.source, None)
             group.detector.gone.discard(join.source)
             yield from self._forward(join, sender, now)
@@ -237,13 +242,6 @@ class Admission:
             group.succession.joiners[me] = Joiner(group.me, INSIDE, now)
             yield from self.ask(now)
 
-    def depart(self, now: int) -> Effects:
-        """Leave as the last one; but if somebody may need its messages by now, say it again later."""
-        if self._is_awaited(now):
-            self.group.succession.leavers.pop(self.group.me.process, None)
-        else:
-            yield self.group.go("left")
-
     def is_needed(self, now: int) -> bool:
         """Whether messages of this process, or for others who are away, would be lost with it.
 
@@ -259,12 +257,15 @@ class Admission:
         return mine or last or group.above.needs_this_process()
 
     def _late(self, now: int) -> frozenset[int]:
-        """Who has been away for a short time, or asks to be admitted."""
-        return self.group.detector.away_lately(now) | self.group.succession.come()
+        """Who has been away for a short time, or asks to be admitted: each process in turn."""
+        turns = self.turns()
+        return self.group.detector.away_lately(now - turns) | self.group.succession.come(
+            now - turns
+        )
 
     def _is_awaited(self, now: int) -> bool:
         """Whether some of these, or somebody who is away from another group, lack what is kept here."""
-        late = self._late(now) | self.group.detector.outside_lately(now)
+        late = self._late(now) | self.group.detector.outside_lately(now - self.turns())
         return bool(late) and any(cast.is_for(late) for cast in self.group.kept.all())
 
     def probe(self, now: int) -> Effects:

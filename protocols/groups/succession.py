@@ -36,6 +36,7 @@ class Succession:
         self.group = group
         self.joiners: dict[int, Joiner] = {}
         self.leavers: dict[int, Leave] = {}
+        self.asked: dict[int, int] = {}  # when somebody who is no member asked last
 
     @property
     def view(self) -> View:
@@ -50,6 +51,7 @@ class Succession:
             for process, leave in self.leavers.items()
             if process in view.processes and self.is_recent(leave, view)
         }
+        self.asked = {p: at for p, at in self.asked.items() if p not in view.processes}
         told = {m.process: m.age for m in view.members}  # as they answered Flush
         self.joiners = {
             process: joiner
@@ -67,10 +69,10 @@ class Succession:
         """Whether a process wants to be admitted, and so is no member, or not any more."""
         return process in self.joiners and self.joiners[process].how != INSIDE
 
-    def come(self) -> frozenset[int]:
-        """All processes that want to be admitted, or are below one that does."""
-        outside = (j.member.roster for j in self.joiners.values() if j.how != INSIDE)
-        return frozenset().union(*outside)
+    def come(self, now: int) -> frozenset[int]:
+        """All processes that have asked to be admitted lately, and are not yet."""
+        asked, patience = self.asked.items(), self.group.timing.patience
+        return frozenset(p for p, at in asked if now - at < patience)
 
     def anybody_joins(self, target: Iterable[Member]) -> bool:
         """Whether some of these were not in the view, or have lost what they had of it.

@@ -89,7 +89,7 @@ class ViewChange:
         proposed = () if self.proposal is None else self.proposal.target
         target, asked = next.target(alive, proposed, now)
         if not target:
-            yield from group.admission.depart(now)
+            yield group.go("left")
         elif target != self.view.members or group.frozen or self.reshape:
             yield from self._propose(target, asked, now)
 

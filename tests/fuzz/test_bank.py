@@ -54,7 +54,6 @@ EXAMPLES = {
     "broken-wavering": ("loss", "daisy-said-goodbye-and-stayed"),
     "broken-misguiding": ("loss", "daisy-comes-back-alone"),
     "broken-claiming": ("loss", "daisy-absent-and-in-another-group"),
-    "broken-resolute": ("loss", "daisy-asked-in-turn-as-another-left"),
     "broken-careless": ("loss", "daisy-let-go-while-it-was-relayed"),
     "broken-departing": ("loss", "daisy-left-before-the-others-were-back"),
 }

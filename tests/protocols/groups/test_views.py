@@ -114,19 +114,22 @@ def test_who_is_missing_or_was_a_short_time_ago_may_have_what_others_need() -> N
     assert missing(now + 1) == {B, C}
 
 
-def test_who_is_asked_for_its_messages_after_it_said_goodbye_says_so_again_later() -> None:
-    a = group_at(A, view_of(A, B))
-    a.leaving = True
+def test_who_leaves_waits_until_those_who_were_away_have_asked_everybody() -> None:
+    a = group_at(A, view_of(A, B, absent=members_of(C)))
+    a.admission.candidates = tuple(range(1, 31))
     a.kept.archive[MessageId(A, 1)] = Cast(A, 1)
-    list(a.admission.mind_own_place(0))
-    assert A in a.succession.leavers
-    a.succession.joiners[C] = Joiner(members_of(C)[0], OUTSIDE, 0)
-    assert list(a.admission.depart(MS)) == []
-    assert not a.out
-    assert A not in a.succession.leavers
-    del a.succession.joiners[C]
-    list(a.admission.depart(2 * MS))
-    assert a.out
+    late = TIMING.grace + 30 * TIMING.heartbeat
+    assert a.admission.is_needed(late - 1)
+    assert not a.admission.is_needed(late)
+    a.detector.hear(B, late)
+    list(
+        a.admission.on_join(
+            Join(C, 0, how=OUTSIDE, backing=1, roster=frozenset({C}), of=C), B, late
+        )
+    )
+    asked = late + TIMING.patience + 30 * TIMING.heartbeat
+    assert a.admission.is_needed(asked - 1)
+    assert not a.admission.is_needed(asked)
 
 
 def test_a_timer_for_acknowledgements_counts_for_the_group_for_which_it_was_set() -> None:
