@@ -311,7 +311,7 @@ class Hierarchy(Protocol):
         below = self.groups[level - 1]
         if below.view is None:
             return False  # it is about to join another group
-        if cast.is_for(below.view.away.union(below.given) - self.away(level)):
+        if cast.is_for(below.view.away.union(below.given) - self._known_away(level)):
             return False  # it would be forgotten here, and the group below might crash
         if not cast.is_for(self.roster(level - 1)):
             return True
@@ -321,6 +321,13 @@ class Hierarchy(Protocol):
         """The processes that are away from a group."""
         view = self.groups[level].view
         return frozenset() if view is None else view.away
+
+    def _known_away(self, level: int) -> frozenset[int]:
+        """Those of whom a group knows that they are away, or away from below this process."""
+        view = self.groups[level].view
+        members = () if view is None else view.members
+        mine = (member.away for member in members if member.process == self.me)
+        return self.away(level).union(*mine)
 
     def is_due(self, cast: Cast) -> bool:
         """Whether a message is for this process, as a member since it came last."""

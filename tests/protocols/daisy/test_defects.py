@@ -166,6 +166,24 @@ def test_traffic_crosses_groups_again_soon_after_all_servers_and_a_group_have_cr
 # what is kept, and for whom
 
 
+def test_what_is_for_those_whom_two_groups_count_among_theirs_becomes_stable() -> None:
+    settings = {"heartbeat_ms": 10.0, "patience_ms": 50.0, "grace_ms": 400.0, "forget_ms": 800.0}
+    missed = {"kind": "partition", "nodes": [2], "at_ms": 12.03, "for_ms": 160.0}  # the split
+    leaves = {"kind": "leave", "node": 1, "at_ms": 1700.0}
+    run = experiment(
+        4,
+        {"group_size": 4, "split_above": 3, "ack_ms": 1.0, **settings},
+        script({"node": 1, "at_ms": 1550.0}),
+        [missed, leaves],
+        delay_ms=1.0,
+        seed=1,
+    )
+    run.is_sound()
+    assert all({2, 3} <= run.protocol(node).local.view.roster for node in (2, 3))
+    assert run.protocol(2).local.number != run.protocol(3).local.number
+    assert run.protocol(1).local.out
+
+
 def test_the_last_of_a_group_that_leaves_is_not_counted_as_crashed() -> None:
     world = Daisies(5, settings=replace(QUICK, group_size=3))
     world.run(50)
