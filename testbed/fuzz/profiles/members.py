@@ -192,11 +192,10 @@ class MembersProfile(Profile):
 
     @override
     def repair_ms(self, settings: Any) -> float:
-        graces = 4 if settings.merge_below else 3  # three for one whose new group has crashed
-        once = (
-            graces * settings.grace_ms + 40 * settings.heartbeat_ms
-        )  # level by level, if they grow
-        return float(once * max(1, settings.max_levels - 1))
+        # One that is merged into a group that has crashed seeks it for three times the grace.
+        graces = 4 if settings.merge_below else 3
+        once = graces * settings.grace_ms + 40 * settings.heartbeat_ms
+        return float(once * max(1, settings.max_levels - 1))  # level by level, if they grow
 
     def _closing_messages(self, scenario: Scenario, rng: random.Random) -> list[ScriptedMessage]:
         """Messages of some processes, or of all, when everything is repaired, and an answer."""
